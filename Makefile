@@ -1,0 +1,56 @@
+# `make demo` and `make test` set everything up by themselves: they need Python 3.11+, make and a C++20 compiler.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find cpp src -name '*.hpp' -o -name '*.cpp' -o -name '*.py') CMakeLists.txt pyproject.toml README.md
+
+.PHONY: demo test lint format sanitize bench wheel-test clean
+
+demo: $(VENV)/.installed
+	$(BIN)/lowfold demo
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest
+
+# The environment is made once. The package is installed again only when a source has changed; CMake's build folder is
+# kept, so that this compiles no more than it has to.
+$(VENV)/.environment: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.environment $(SOURCES)
+	$(BIN)/python -m pip install --quiet --no-build-isolation ".[dev,plot]"
+	touch $@
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(shell find cpp -name '*.hpp' -o -name '*.cpp')
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(shell find cpp -name '*.hpp' -o -name '*.cpp')
+
+# The C++ core under the sanitizers, one build each.
+sanitize: $(VENV)/.environment
+	for kind in address,undefined thread; do \
+	  $(BIN)/cmake -S . -B build/sanitize-$$kind -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	    -DLOWFOLD_CORE_TESTS=ON -DLOWFOLD_SANITIZE=$$kind && \
+	  $(BIN)/cmake --build build/sanitize-$$kind && build/sanitize-$$kind/core_tests || exit 1; \
+	done
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet ".[bench]"
+	$(BIN)/python benchmarks/run.py
+
+# A wheel of each Python that is installed (PYTHONS), tested in an environment of its own.
+PYTHONS ?= python3.11 python3.12 python3.13
+wheel-test:
+	for python in $(PYTHONS); do .ci/wheel-test $$python || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist

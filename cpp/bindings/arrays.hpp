@@ -1,0 +1,56 @@
+// Conversion between NumPy arrays and the core's views, and the way a kernel is called from Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include "matrix.hpp"
+#include "parallel.hpp"
+
+namespace lowfold::bindings {
+
+namespace nb = nanobind;
+
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T, int DIMENSIONS>
+using NewArray = nb::ndarray<nb::numpy, T, nb::ndim<DIMENSIONS>, nb::c_contig>;
+
+template <class T>
+MatrixView<const T> view(const Matrix<T>& array) {
+    return {array.data(), array.shape(0), array.shape(1)};
+}
+
+template <class T>
+NewArray<T, 2> new_matrix(std::size_t rows, std::size_t columns) {
+    T* data = new T[rows * columns];
+    return NewArray<T, 2>(data, {rows, columns}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
+}
+
+template <class T>
+NewArray<T, 1> new_vector(std::size_t size) {
+    T* data = new T[size];
+    return NewArray<T, 1>(data, {size}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
+}
+
+/// Runs kernel(context) without the GIL; Ctrl-C ends it and raises KeyboardInterrupt.
+template <class Kernel>
+auto run(int threads, const Kernel& kernel) {
+    const Context context{threads, [] {
+                              const nb::gil_scoped_acquire gil;
+                              return PyErr_CheckSignals() != 0;
+                          }};
+    try {
+        const nb::gil_scoped_release release;
+        return kernel(context);
+    } catch (const Interrupted&) {
+        throw nb::python_error();
+    }
+}
+
+}  // namespace lowfold::bindings

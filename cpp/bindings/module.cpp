@@ -1,0 +1,84 @@
+// The Python module of one instruction set: array conversion, and the GIL released around each kernel.
+#include "arrays.hpp"
+#include "dense.hpp"
+#include "duplicates.hpp"
+#include "neighbors.hpp"
+#include "random.hpp"
+
+namespace lowfold::bindings {
+namespace {
+
+template <class T>
+NewArray<double, 2> product(const Matrix<T>& A, const Vector<double>& a_mean, const Matrix<T>& B,
+                            const Vector<double>& b_mean, bool symmetric, int threads) {
+    auto out = new_matrix<double>(A.shape(1), B.shape(1));
+    run(threads, [&](const Context& context) {
+        const CrossProduct<T> product(context, view(A), a_mean.data(), view(B), b_mean.data(), symmetric);
+        for (std::size_t i = 0; i < A.shape(1); ++i)
+            for (std::size_t j = 0; j < B.shape(1); ++j) out.data()[i * B.shape(1) + j] = product.at(i, j);
+    });
+    return out;
+}
+
+template <class T>
+void bind_kernels(nb::module_& m) {
+    m.def("column_means", [](const Matrix<T>& X, int threads) {
+        const auto mean = run(threads, [&](const Context& context) { return column_means(context, view(X)); });
+        auto out = new_vector<double>(mean.size());
+        std::copy(mean.begin(), mean.end(), out.data());
+        return out;
+    });
+    m.def("scatter", [](const Matrix<T>& X, const Vector<double>& mean, int threads) {
+        return product<T>(X, mean, X, mean, true, threads);
+    });
+    m.def("cross", [](const Matrix<T>& A, const Vector<double>& a_mean, const Matrix<T>& B,
+                      const Vector<double>& b_mean, int threads) {
+        return product<T>(A, a_mean, B, b_mean, false, threads);
+    });
+    m.def("project", [](const Matrix<T>& X, const Vector<double>& mean, const Matrix<T>& B, int threads) {
+        auto out = new_matrix<T>(X.shape(0), B.shape(1));
+        run(threads, [&](const Context& context) {
+            project(context, view(X), mean.data(), view(B), {out.data(), X.shape(0), B.shape(1)});
+        });
+        return out;
+    });
+    m.def("fingerprints", [](const Matrix<T>& X, int threads) {
+        auto out = new_vector<std::uint64_t>(X.shape(0));
+        run(threads, [&](const Context& context) { fingerprints(context, view(X), out.data()); });
+        return out;
+    });
+}
+
+/// Which of the instruction sets that modules are compiled for this processor has.
+std::vector<std::string> supported_simd() {
+    std::vector<std::string> names{"baseline"};
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+        __builtin_cpu_supports("bmi2")) {
+        names.push_back("avx2");
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni"))
+            names.push_back("avx512");
+    }
+#endif
+    return names;
+}
+
+}  // namespace
+
+NB_MODULE(LOWFOLD_MODULE, m) {
+    m.attr("simd") = SIMD_NAME;
+    m.def("supported_simd", &supported_simd);
+    m.def("random_bits", [](std::uint64_t seed, std::uint64_t stream, std::size_t count) {
+        auto out = new_vector<std::uint64_t>(count);
+        for (std::size_t i = 0; i < count; ++i) out.data()[i] = random_bits(seed, stream, i);
+        return out;
+    });
+    bind_kernels<float>(m);
+    bind_kernels<double>(m);
+    bind_neighbors(m);
+}
+
+}  // namespace lowfold::bindings

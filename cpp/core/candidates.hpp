@@ -1,0 +1,140 @@
+// The references that may still be among the nearest of each query, by their scores.
+#pragma once
+
+#include <cstdint>
+
+#include "engine.hpp"
+
+namespace lowfold {
+
+/// Lists of (score, position), one for each query of a batch. A list keeps everything at most its `cut`, which is
+/// lowered so that no true neighbour is lost as long as the engine's error holds (engine.hpp).
+template <class Engine>
+class Candidates {
+   public:
+    Candidates(std::size_t rows, std::size_t wanted)
+        : wanted_(wanted),
+          capacity_(std::max<std::size_t>(4 * wanted, wanted + 96)),
+          stride_(capacity_ + PANEL<float> + LANES<float>),
+          scores_(rows * stride_),
+          positions_(rows * stride_),
+          count_(rows),
+          tightened_(rows),
+          cut_(rows),
+          size_(rows) {}
+
+    void reset(std::size_t rows, const float* sizes, float error) {
+        error_ = error;
+        for (std::size_t i = 0; i < rows; ++i) {
+            count_[i] = tightened_[i] = 0;
+            cut_[i] = EVERYTHING;
+            size_[i] = sizes[i];
+        }
+    }
+
+    int count(int row) const { return count_[row]; }
+    const std::int32_t* positions(int row) const { return positions_.data() + row * stride_; }
+    float cut(int row) const { return cut_[row]; }
+
+    /// An upper bound of the distance to the last wanted neighbour, in the space that is searched.
+    float radius(int row) const {
+        return Engine::INNER ? std::sqrt(std::max(2 * cut_[row] + size_[row], 0.0f)) : cut_[row];
+    }
+
+    /// Adds the chosen lanes of one register; `first` is the position of lane 0.
+    void add(int row, Vec<float> scores, std::uint32_t chosen, std::int32_t first) {
+        const std::size_t at = row * stride_ + count_[row];
+        store_chosen(&scores_[at], scores, chosen);
+        store_chosen(&positions_[at], lane_numbers() + first, chosen);
+        count_[row] += __builtin_popcount(chosen);
+    }
+
+    bool full(int row) const { return static_cast<std::size_t>(count_[row]) > capacity_; }
+
+    /// Whether lowering the cut could change it by much: enough has come in since the last time.
+    bool worth_tightening(int row) const {
+        return static_cast<std::size_t>(count_[row]) >= wanted_ + (tightened_[row] ? wanted_ / 2 + 4 : 0);
+    }
+
+    /// Lowers the cut to the wanted-th score plus the error, and drops what is above it. Where too many remain
+    /// (ties, or errors larger than the differences), resolve(positions, count) moves the `wanted` nearest to the
+    /// front by their exact distance.
+    template <class Resolve>
+    void tighten(int row, const Resolve& resolve) {
+        if (static_cast<std::size_t>(count_[row]) < wanted_) return;
+        tightened_[row] = 1;
+        const float bound = bound_of_wanted(row);
+        const float reach = Engine::INNER ? std::max(2 * bound + size_[row], 0.0f) : bound;
+        // With |y| <= |x| + D in engine.hpp's bracket: 3 |x| + 2 D to first order in the error; the rest covers the
+        // second order for errors up to 0.05.
+        cut_[row] = std::min(cut_[row], bound + 3.5f * error_ * (size_[row] + reach));
+        drop_above_cut(row);
+        if (static_cast<std::size_t>(count_[row]) > capacity_ / 2) {
+            resolve(positions_.data() + row * stride_, count_[row]);
+            count_[row] = static_cast<int>(wanted_);
+            // Their scores no longer matter but for being counted: they are all within the cut.
+            std::fill_n(&scores_[row * stride_], wanted_, bound);
+        }
+    }
+
+   private:
+    // Below the infinite score of a panel's empty columns.
+    static constexpr float EVERYTHING = std::numeric_limits<float>::max();
+
+    /// A value that at least `wanted` scores, and few more, do not exceed: bisection, counting whole registers.
+    float bound_of_wanted(int row) {
+        float* scores = &scores_[row * stride_];
+        const int count = pad(row);
+        float low = INFINITE, high = -INFINITE;
+        for (int i = 0; i < count_[row]; ++i) {
+            low = std::min(low, scores[i]);
+            high = std::max(high, scores[i]);
+        }
+        for (int step = 0; step < 20; ++step) {
+            const float middle = low + (high - low) / 2;
+            if (!(middle > low && middle < high)) break;
+            std::size_t below = 0;
+            for (int i = 0; i < count; i += LANES<float>)
+                below += __builtin_popcount(at_most(load<Vec<float>>(scores + i), broadcast<Vec<float>>(middle)));
+            if (below < wanted_) {
+                low = middle;
+                continue;
+            }
+            high = middle;
+            if (below <= wanted_ + wanted_ / 16) break;
+        }
+        return high;
+    }
+
+    /// Fills the last register with infinity; returns the count rounded up to whole registers.
+    int pad(int row) {
+        store(&scores_[row * stride_ + count_[row]], broadcast<Vec<float>>(INFINITE));
+        return (count_[row] + LANES<float> - 1) / LANES<float> * LANES<float>;
+    }
+
+    void drop_above_cut(int row) {
+        float* scores = &scores_[row * stride_];
+        std::int32_t* positions = &positions_[row * stride_];
+        const int end = pad(row);
+        int kept = 0;
+        for (int i = 0; i < end; i += LANES<float>) {
+            const auto s = load<Vec<float>>(scores + i);
+            const auto p = load<Vec<std::int32_t>>(positions + i);
+            const auto bits = at_most(s, broadcast<Vec<float>>(cut_[row]));
+            store_chosen(scores + kept, s, bits);
+            store_chosen(positions + kept, p, bits);
+            kept += __builtin_popcount(bits);
+        }
+        count_[row] = kept;
+    }
+
+    std::size_t wanted_, capacity_, stride_;
+    Buffer<float> scores_;
+    Buffer<std::int32_t> positions_;
+    std::vector<int> count_;
+    std::vector<char> tightened_;
+    std::vector<float> cut_, size_;
+    float error_ = 0;
+};
+
+}  // namespace lowfold

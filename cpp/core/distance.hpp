@@ -1,0 +1,96 @@
+// Distances in difference form: exact up to the rounding of the sum, with the same bits on every instruction set.
+#pragma once
+
+#include <cmath>
+
+#include "simd.hpp"
+
+namespace lowfold {
+
+/// `cosine` is |x - y|^2 / 2 of rows of length 1, which the caller has made.
+enum class Metric { euclidean, sqeuclidean, cosine, manhattan, chebyshev };
+
+/// Numbers in 64 bytes. Rows are padded with zeros to a multiple of it.
+template <class T>
+inline constexpr std::size_t WIDTH = 64 / sizeof(T);
+
+template <class T>
+constexpr std::size_t padded(std::size_t dimensions) {
+    return (dimensions + WIDTH<T> - 1) / WIDTH<T> * WIDTH<T>;
+}
+
+/// Joins the lanes of v in halves: 0 with 8, 1 with 9, ... then 0 with 4, ...
+template <class T, int BYTES, class Step>
+inline T fold_lanes(typename VectorOf<T, BYTES>::type v, const Step& step) {
+    if constexpr (BYTES == 16) {
+        if constexpr (sizeof(T) == 8) return step.join(v[0], v[1]);
+        else return step.join(step.join(v[0], v[2]), step.join(v[1], v[3]));
+    } else {
+        using Half = typename VectorOf<T, BYTES / 2>::type;
+        alignas(BYTES) T lanes[BYTES / sizeof(T)];
+        store(lanes, v);
+        return fold_lanes<T, BYTES / 2>(step.join(load<Half>(lanes), load<Half>(lanes + BYTES / 2 / sizeof(T))), step);
+    }
+}
+
+/// Folds step(sum, x_p - y_p) over padded rows, in lanes p mod WIDTH and then over the lanes.
+template <class T, class Step>
+inline T fold_differences(const T* x, const T* y, std::size_t dimensions, const Step& step) {
+    Wide<T> sum{};
+    for (std::size_t p = 0; p < dimensions; p += WIDTH<T>)
+        sum = step(sum, load<Wide<T>>(x + p) - load<Wide<T>>(y + p));
+    return fold_lanes<T, 64>(sum, step);
+}
+
+struct SquareStep {
+    template <class V>
+    V operator()(V sum, V difference) const {
+        return sum + difference * difference;
+    }
+    template <class V>
+    V join(V a, V b) const {
+        return a + b;
+    }
+};
+
+struct AbsoluteStep {
+    template <class V>
+    V operator()(V sum, V difference) const {
+        return sum + absolute(difference);
+    }
+    template <class V>
+    V join(V a, V b) const {
+        return a + b;
+    }
+};
+
+struct LargestStep {
+    template <class V>
+    V operator()(V largest, V difference) const {
+        return maximum(largest, absolute(difference));
+    }
+    template <class V>
+    V join(V a, V b) const {
+        return maximum(a, b);
+    }
+};
+
+/// Between rows padded with zeros.
+template <class T>
+inline T distance(Metric metric, const T* x, const T* y, std::size_t dimensions) {
+    if (metric == Metric::manhattan) return fold_differences(x, y, dimensions, AbsoluteStep{});
+    if (metric == Metric::chebyshev) return fold_differences(x, y, dimensions, LargestStep{});
+    const T squared = fold_differences(x, y, dimensions, SquareStep{});
+    if (metric == Metric::euclidean) return std::sqrt(squared);
+    return metric == Metric::cosine ? squared / 2 : squared;
+}
+
+/// The length in the space that is searched: Euclidean for the three metrics that go through the inner product.
+template <class T>
+inline float search_radius(Metric metric, T distance) {
+    if (metric == Metric::sqeuclidean) return static_cast<float>(std::sqrt(distance));
+    if (metric == Metric::cosine) return static_cast<float>(std::sqrt(2 * distance));
+    return static_cast<float>(distance);
+}
+
+}  // namespace lowfold

@@ -1,0 +1,147 @@
+// How candidates are scored in the first pass of the neighbour search: quickly, with a known error.
+//
+// With x the query, y a reference (both centred, float32) and c the relative error of the engine, the score s(x, y)
+// brackets a true score S that orders the references of one query as the distance D does:
+//   inner product:  S = |y|^2/2 - x.y = (D^2 - |x|^2)/2,  s - c/2 |x|^2 <= S <= s + c/2 |x|^2 + c |y|^2
+//   differences:    S = D,                                s - c/2 |x|   <= S <= s + c/2 |x|   + c |y|
+// The `size` of a point is its |x|^2 or |x| there. Half of the error is folded into the reference's bias.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tile.hpp"
+
+namespace lowfold {
+
+inline constexpr float INFINITE = std::numeric_limits<float>::infinity();
+
+/// Relative error of a float32 score of `dimensions` terms, the rounding of the coordinates to float32 included.
+inline float float_error(std::size_t dimensions) {
+    return 2 * (static_cast<float>(dimensions) + 8) * std::numeric_limits<float>::epsilon();
+}
+
+/// Points scored in float32 by one of the operations of tile.hpp.
+template <class Operation>
+struct FloatEngine {
+    using Unit = float;  // what a panel and a prepared row consist of
+    static constexpr bool INNER = std::is_same_v<Operation, InnerProduct>;
+    static constexpr float PAD_SIZE = INNER ? INFINITE : -INFINITE;  // scores +infinity: never a candidate
+
+    /// Units of a panel's column, and of a prepared row.
+    static std::size_t depth(std::size_t dimensions) { return dimensions; }
+    static std::size_t row_units(std::size_t dimensions) { return dimensions; }
+
+    static float size(const float* x, std::size_t dimensions) {
+        double sum = 0;
+        for (std::size_t p = 0; p < dimensions; ++p) {
+            const double value = std::abs(x[p]);
+            if constexpr (INNER) sum += value * value;
+            else if constexpr (std::is_same_v<Operation, SumOfDifferences>) sum += value;
+            else sum = std::max(sum, value);
+        }
+        return static_cast<float>(sum);
+    }
+
+    /// Both return the point's scale.
+    static float pack_column(Unit* panel, int lane, const float* y, std::size_t dimensions) {
+        for (std::size_t p = 0; p < dimensions; ++p) panel[p * PANEL<float> + lane] = y[p];
+        return 1;
+    }
+    static float prepare_row(Unit* to, const float* x, std::size_t dimensions) {
+        std::copy_n(x, dimensions, to);
+        return 1;
+    }
+
+    template <int ROWS>
+    static void score(const Unit* rows, const float*, const Unit* panel, const float* sizes, const float*,
+                      std::size_t depth, float error, Vec<float> (&scores)[ROWS][TILE_VECTORS]) {
+        accumulate<Operation, ROWS>(rows, panel, depth, scores);
+#pragma GCC unroll 2
+        for (int v = 0; v < TILE_VECTORS; ++v) {
+            const auto bias = load<Vec<float>>(sizes + v * LANES<float>) * (INNER ? (1 - error) / 2 : -error / 2);
+#pragma GCC unroll 16
+            for (int i = 0; i < ROWS; ++i) scores[i][v] = INNER ? bias - scores[i][v] : bias + scores[i][v];
+        }
+    }
+};
+
+#if defined(__AVX512VNNI__)
+
+/// Inner products of points rounded to 8 bits, each with a scale of its own (its largest coordinate is 127), so that
+/// an outlier spoils nothing but itself. One instruction multiplies four times as many numbers as in float32.
+struct ByteEngine {
+    using Unit = std::int32_t;  // four coordinates
+    static constexpr bool INNER = true;
+    static constexpr float PAD_SIZE = INFINITE;
+    static constexpr int LARGEST = 127, OFFSET = 128;
+    static constexpr std::size_t MAX_DIMENSIONS = 60000;  // 255 * 127 * this stays below 2^31
+
+    static std::size_t depth(std::size_t dimensions) { return (dimensions + 3) / 4; }
+    /// The first unit of a row is what its sum starts from: it takes the references' OFFSET away again.
+    static std::size_t row_units(std::size_t dimensions) { return 1 + depth(dimensions); }
+
+    static float size(const float* x, std::size_t dimensions) {
+        return FloatEngine<InnerProduct>::size(x, dimensions);
+    }
+
+    static float scale(const float* x, std::size_t dimensions) {
+        float largest = 0;
+        for (std::size_t p = 0; p < dimensions; ++p) largest = std::max(largest, std::abs(x[p]));
+        return largest > 0 ? largest / LARGEST : 1;
+    }
+
+    static float pack_column(Unit* panel, int lane, const float* y, std::size_t dimensions) {
+        const float s = scale(y, dimensions), inverse = 1 / s;
+        auto* bytes = reinterpret_cast<std::uint8_t*>(panel);
+        for (std::size_t p = 0; p < 4 * depth(dimensions); ++p) {
+            const float value = p < dimensions ? std::nearbyintf(y[p] * inverse) : 0;
+            bytes[(p / 4 * PANEL<float> + lane) * 4 + p % 4] = static_cast<std::uint8_t>(value + OFFSET);
+        }
+        return s;
+    }
+    static float prepare_row(Unit* to, const float* x, std::size_t dimensions) {
+        const float s = scale(x, dimensions), inverse = 1 / s;
+        auto* bytes = reinterpret_cast<std::int8_t*>(to + 1);
+        std::fill_n(to, row_units(dimensions), 0);
+        for (std::size_t p = 0; p < dimensions; ++p) {
+            bytes[p] = static_cast<std::int8_t>(std::nearbyintf(x[p] * inverse));
+            to[0] -= OFFSET * bytes[p];
+        }
+        return s;
+    }
+
+    template <int ROWS>
+    static void score(const Unit* rows, const float* row_scales, const Unit* panel, const float* sizes,
+                      const float* scales, std::size_t depth, float error,
+                      Vec<float> (&scores)[ROWS][TILE_VECTORS]) {
+        __m512i sum[ROWS][TILE_VECTORS];
+#pragma GCC unroll 16
+        for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = _mm512_set1_epi32(rows[i]);
+        for (std::size_t p = 0; p < depth; ++p) {
+            const __m512i y0 = _mm512_load_si512(panel + p * PANEL<float>);
+            const __m512i y1 = _mm512_load_si512(panel + p * PANEL<float> + LANES<float>);
+#pragma GCC unroll 16
+            for (int i = 0; i < ROWS; ++i) {
+                const __m512i x = _mm512_set1_epi32(rows[(p + 1) * ROWS + i]);
+                sum[i][0] = _mm512_dpbusd_epi32(sum[i][0], y0, x);
+                sum[i][1] = _mm512_dpbusd_epi32(sum[i][1], y1, x);
+            }
+        }
+#pragma GCC unroll 2
+        for (int v = 0; v < TILE_VECTORS; ++v) {
+            const auto bias = load<Vec<float>>(sizes + v * LANES<float>) * ((1 - error) / 2);
+            const auto scale = load<Vec<float>>(scales + v * LANES<float>);
+#pragma GCC unroll 16
+            for (int i = 0; i < ROWS; ++i) {
+                const auto product = (Vec<float>)_mm512_cvtepi32_ps(sum[i][v]) * scale;
+                scores[i][v] = multiply_add(product, broadcast<Vec<float>>(-row_scales[i]), bias);
+            }
+        }
+    }
+};
+
+#endif
+
+}  // namespace lowfold

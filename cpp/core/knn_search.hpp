@@ -1,0 +1,261 @@
+// CellIndex::search, in batches of queries that share a home cell.
+#pragma once
+
+#include <bit>
+
+#include "knn.hpp"
+
+namespace lowfold {
+
+/// A distance and an index, ordered by both.
+template <class T>
+class Rank {
+   public:
+    Rank() = default;
+    Rank(T distance, std::int32_t index) : distance_(distance), index_(index) {}
+    T distance() const { return distance_; }
+    std::int32_t index() const { return index_; }
+    bool operator<(const Rank& other) const {
+        return distance_ != other.distance_ ? distance_ < other.distance_ : index_ < other.index_;
+    }
+
+   private:
+    T distance_;
+    std::int32_t index_;
+};
+
+/// In one integer, which sorts several times as fast: the bits of a float that is not negative are in its order.
+template <>
+class Rank<float> {
+   public:
+    Rank() = default;
+    Rank(float distance, std::int32_t index)
+        : key_(std::uint64_t{std::bit_cast<std::uint32_t>(distance)} << 32 | static_cast<std::uint32_t>(index)) {}
+    float distance() const { return std::bit_cast<float>(static_cast<std::uint32_t>(key_ >> 32)); }
+    std::int32_t index() const { return static_cast<std::int32_t>(key_); }
+    bool operator<(const Rank& other) const { return key_ < other.key_; }
+
+   private:
+    std::uint64_t key_;
+};
+
+/// One thread's work space for a batch.
+template <class T, class Engine, class Operation>
+struct CellIndex<T, Engine, Operation>::Batch {
+    const CellIndex& index;
+    const Request<T>& request;
+    bool everywhere;     // each row visits each cell
+    bool self;           // a query is one of the points, and not its own neighbour
+    std::size_t wanted;  // neighbours to keep, the query itself included
+    float error;
+    QueryRows<Engine> rows;
+    Candidates<Engine> candidates;
+    std::size_t stride;                // of `margins`: the capacity, in whole panels
+    Buffer<float> margins;             // cells x rows: how near the cell's points can be at best (knn.hpp)
+    Buffer<float> reach;               // of a row: it visits the cells with margins up to here
+    Buffer<float> from_home;           // of a row: its distance to the home centroid
+    Buffer<std::int32_t> visitors;
+    Buffer<T> points;  // the queries as they came, padded
+    std::vector<Rank<T>> ranked;
+
+    Batch(const CellIndex& index, const Request<T>& request, std::size_t capacity)
+        : index(index),
+          request(request),
+          everywhere(request.alpha == INFINITE),
+          self(!request.queries.data),
+          wanted(request.k + self),
+          error(index.error_ * request.caution),
+          rows(index.dimensions_, capacity),
+          candidates(capacity, wanted),
+          stride((capacity + PANEL<float> - 1) / PANEL<float> * PANEL<float>),
+          margins(index.cells() * stride),
+          reach(stride),
+          from_home(stride),
+          visitors(stride + LANES<float>),
+          points(capacity * index.padded_) {
+        std::fill(points.begin(), points.end(), T{});
+        std::fill(margins.begin(), margins.end(), 0.0f);
+    }
+
+    std::int32_t original(std::int32_t item) const { return request.subset ? request.subset[item] : item; }
+
+    /// Answers rows items[0..count) of the request, all of home cell `home`.
+    void run(const std::int32_t* items, std::size_t count, std::size_t home, Worker& worker) {
+        for (std::size_t i = 0; i < count; ++i)
+            std::copy_n(self ? index.row(index.position_[original(items[i])]) : request.queries.row(items[i]),
+                        index.dimensions_, &points[i * index.padded_]);
+        const auto read = [&](std::size_t i, float* to) { index.frame_.read(&points[i * index.padded_], to); };
+        rows.assign(count, read);
+        candidates.reset(count, rows.sizes.data(), error);
+        score_centroids(count, read);
+        if (!everywhere) find_margins(count, home);
+        std::fill(reach.begin(), reach.end(), -INFINITE);  // beyond the batch: visits nothing
+        std::fill_n(reach.begin(), count, INFINITE);
+        const std::int32_t* cells = &index.nearest_cells_[home * index.cells()];
+        for (std::size_t c = 0; c < index.cells(); ++c) {
+            if (!everywhere && index.between_[home * index.cells() + cells[c]] / 2 > farthest_reach(count)) break;
+            if (const int visiting = find_visitors(cells[c])) visit(cells[c], visiting);
+            worker.check();
+        }
+        for (std::size_t i = 0; i < count; ++i) finish(static_cast<int>(i), items[i]);
+    }
+
+    /// d^2/2 or d to each centroid, into `margins`.
+    template <class Read>
+    void score_centroids(std::size_t count, const Read& read) {
+        const typename Centroids<Operation>::PointPanels panels(Context{}, index.dimensions_, {0, count}, read);
+        index.centroids_->score(panels, [&](std::size_t c, std::size_t column, Vec<float> scores) {
+            store(&margins[c * stride + column], scores);
+        });
+    }
+
+    /// Turns the scores of a batch with one home cell into margins.
+    void find_margins(std::size_t count, std::size_t home) {
+        const Buffer<float> own(&margins[home * stride], &margins[home * stride] + count);
+        for (std::size_t i = 0; i < count; ++i)
+            from_home[i] = Engine::INNER ? std::sqrt(2 * std::max(own[i], 0.0f)) : own[i];
+        for (std::size_t c = 0; c < index.cells(); ++c) {
+            const auto bound = index.margin_bound(home, c);
+            float* margin = &margins[c * stride];
+            for (std::size_t i = 0; i < count; ++i) margin[i] = bound(margin[i], own[i], rows.sizes[i]);
+        }
+    }
+
+    /// Half a centroid distance beyond which no row visits a cell: margins are at least that less `from_home`.
+    float farthest_reach(std::size_t count) const {
+        float farthest = 0;
+        for (std::size_t i = 0; i < count; ++i) farthest = std::max(farthest, reach[i] + from_home[i]);
+        return farthest * 1.001f;  // for the rounding of both
+    }
+
+    int find_visitors(std::size_t cell) {
+        int found = 0;
+        for (std::size_t i = 0; i < stride; i += LANES<float>) {
+            const auto bits = at_most(load<Vec<float>>(&margins[cell * stride + i]), load<Vec<float>>(&reach[i]));
+            store_chosen(&visitors[found], lane_numbers() + static_cast<std::int32_t>(i), bits);
+            found += __builtin_popcount(bits);
+        }
+        return found;
+    }
+
+    void visit(std::size_t cell, int visiting) {
+        for (int first = 0; first < visiting; first += TILE_ROWS)
+            with_rows(std::min(visiting - first, TILE_ROWS),
+                      [&]<int ROWS>() { visit_tile<ROWS>(cell, &visitors[first]); });
+        for (int i = 0; i < visiting; ++i)
+            if (candidates.worth_tightening(visitors[i])) tighten(visitors[i]);
+    }
+
+    template <int ROWS>
+    void visit_tile(std::size_t cell, const std::int32_t* which) {
+        const auto& panels = *index.panels_;
+        const std::size_t begin = panels.panel_begin[cell], end = panels.panel_begin[cell + 1];
+        float scales[ROWS], cuts[ROWS];
+        const auto* interleaved = rows.template interleave<ROWS>(which, scales);
+        for (int i = 0; i < ROWS; ++i) cuts[i] = candidates.cut(which[i]);
+        score_tile<ROWS>(interleaved, scales, panels, begin, end, error, [&](std::size_t panel, auto& scores) {
+#pragma GCC unroll 16
+            for (int i = 0; i < ROWS; ++i) {
+                const auto cut = broadcast<Vec<float>>(cuts[i]);
+                const auto low = at_most(scores[i][0], cut), high = at_most(scores[i][1], cut);
+                if (low | high) [[unlikely]]
+                    cuts[i] = add(which[i], scores[i], low, high,
+                                  static_cast<std::int32_t>(panels.group_begin[cell] + (panel - begin) * PANEL<float>));
+            }
+        });
+    }
+
+    /// Takes candidates in; returns the row's cut from now on.
+    [[gnu::noinline]] float add(int row, const Vec<float> (&scores)[TILE_VECTORS], std::uint32_t low,
+                                std::uint32_t high, std::int32_t position) {
+        candidates.add(row, scores[0], low, position);
+        candidates.add(row, scores[1], high, position + LANES<float>);
+        if (candidates.full(row)) tighten(row);
+        return candidates.cut(row);
+    }
+
+    [[gnu::noinline]] void tighten(int row) {
+        candidates.tighten(row, [&](std::int32_t* positions, int count) {
+            rank(row, positions, count);
+            for (std::size_t i = 0; i < wanted; ++i) positions[i] = index.position_[ranked[i].index()];
+        });
+        if (!everywhere) reach[row] = request.alpha * candidates.radius(row);
+    }
+
+    /// The nearest `wanted` of the positions, nearest first, into `ranked`.
+    void rank(int row, const std::int32_t* positions, int count) {
+        const T* query = &points[row * index.padded_];
+        ranked.resize(count);
+        for (int i = 0; i < count; ++i)
+            ranked[i] = Rank<T>(distance(index.metric_, query, index.row(positions[i]), index.padded_),
+                                index.order_[positions[i]]);
+        if (ranked.size() > 2 * wanted) {
+            std::nth_element(ranked.begin(), ranked.begin() + wanted, ranked.end());
+            ranked.resize(wanted);
+        }
+        std::sort(ranked.begin(), ranked.end());
+        if (ranked.size() > wanted) ranked.resize(wanted);
+    }
+
+    void finish(int row, std::int32_t item) {
+        tighten(row);
+        rank(row, candidates.positions(row), candidates.count(row));
+        const std::int32_t itself = self ? original(item) : -1;
+        std::int32_t* indices = request.indices + item * request.k;
+        T* distances = request.distances + item * request.k;
+        std::size_t found = 0;
+        for (const auto& rank : ranked) {
+            if (rank.index() == itself || found == request.k) continue;
+            indices[found] = rank.index();
+            distances[found++] = rank.distance();
+        }
+        if (request.needed) find_needed(row, item);
+    }
+
+    /// A neighbour is found at every alpha from margin / radius on.
+    void find_needed(int row, std::int32_t item) {
+        const T last = request.distances[(item + 1) * request.k - 1];
+        const float radius = search_radius(index.metric_, last) * static_cast<float>(index.frame_.scale);
+        const std::size_t home = index.cell_[index.position_[original(item)]];
+        for (std::size_t j = item * request.k; j < (item + 1) * request.k; ++j) {
+            const std::size_t cell = index.cell_[index.position_[request.indices[j]]];
+            const float margin = index.margin_bound(home, cell)(margins[cell * stride + row], margins[home * stride + row],
+                                                                rows.sizes[row]);
+            request.needed[j] = margin > 0 ? margin / radius : 0;
+        }
+    }
+};
+
+template <class T, class Engine, class Operation>
+void CellIndex<T, Engine, Operation>::search(const Context& context, const Request<T>& request) const {
+    const auto answer = [&](const std::vector<std::size_t>& begin, const std::vector<std::int32_t>& items) {
+        // A batch's lists stay within a few megabytes for any k.
+        const std::size_t capacity = std::clamp<std::size_t>((std::size_t{1} << 19) / (request.k + 8), 8, ROWS_AT_ONCE);
+        std::vector<std::array<std::size_t, 3>> batches;
+        for (std::size_t cell = 0; cell + 1 < begin.size(); ++cell)
+            for (std::size_t at = begin[cell]; at < begin[cell + 1]; at += capacity)
+                batches.push_back({cell, at, std::min(at + capacity, begin[cell + 1])});
+        std::vector<std::unique_ptr<Batch>> space(std::max(context.threads, 1));
+        parallel_for(context, batches.size(), [&](std::size_t b, Worker& worker) {
+            auto& batch = space[worker.slot()];
+            if (!batch) batch = std::make_unique<Batch>(*this, request, capacity);
+            const auto [cell, first, last] = batches[b];
+            batch->run(&items[first], last - first, cell, worker);
+        });
+    };
+    if (!request.queries.data && !request.subset) return answer(panels_->group_begin, order_);
+    std::vector<std::int32_t> home(request.count);
+    if (request.alpha == INFINITE) {
+        // Every row visits every cell, so rows of different homes share a batch.
+    } else if (request.subset) {
+        for (std::size_t i = 0; i < request.count; ++i) home[i] = cell_[position_[request.subset[i]]];
+    } else {
+        home = nearest_centroids(context, request.count, *centroids_, [&](std::size_t i, float* to) {
+            frame_.read(request.queries.row(i), to);
+        });
+    }
+    const Grouping groups(home, cells());
+    answer(groups.begin, groups.order);
+}
+
+}  // namespace lowfold

@@ -1,0 +1,61 @@
+// Threads: one small pool, shared by every kernel of the process.
+//
+// Work is cut into items by the caller, never by the number of threads, so that results do not depend on it. The
+// calling thread always works too: nested calls and calls from several threads at once cannot wait for each other.
+// Idle workers leave after a moment. After fork() the child starts with an empty pool.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+
+namespace lowfold {
+
+/// How a kernel may run: on how many threads, and how it learns that the caller wants it to stop.
+struct Context {
+    int threads = 1;
+    /// Asked about twenty times a second, on the calling thread only; empty: never interrupted.
+    std::function<bool()> interrupted;
+};
+
+/// Thrown out of `parallel_for` when `Context::interrupted` said so; all threads have left the work by then.
+struct Interrupted : std::exception {
+    const char* what() const noexcept override { return "interrupted"; }
+};
+
+/// One thread's place in a running `parallel_for`.
+class Worker {
+   public:
+    Worker(int slot, std::atomic<bool>& stop, const Context* owner) : slot_(slot), stop_(stop), owner_(owner) {}
+
+    /// In [0, Context::threads): which scratch space is this thread's alone.
+    int slot() const { return slot_; }
+
+    /// Throws `Interrupted` once the work is to stop. Long items call it every few milliseconds.
+    void check();
+
+   private:
+    using Clock = std::chrono::steady_clock;
+    int slot_;
+    std::atomic<bool>& stop_;
+    const Context* owner_;  // null on helper threads: only the calling thread may ask Python
+    Clock::time_point asked_ = Clock::now();
+};
+
+/// Calls body(item, worker) once for each item in [0, items), in any order and on up to `context.threads` threads.
+/// The first exception stops the rest and is thrown again here, after every thread has left the body.
+void parallel_for(const Context& context, std::size_t items,
+                  const std::function<void(std::size_t, Worker&)>& body);
+
+/// Cuts [0, n) into pieces of at most `grain` and calls body(begin, end, worker) for each.
+template <class Body>
+void parallel_ranges(const Context& context, std::size_t n, std::size_t grain, const Body& body) {
+    parallel_for(context, (n + grain - 1) / grain, [&](std::size_t item, Worker& worker) {
+        const std::size_t begin = item * grain;
+        body(begin, begin + grain < n ? begin + grain : n, worker);
+    });
+}
+
+}  // namespace lowfold

@@ -1,0 +1,78 @@
+// The inner loop of every dense kernel: a few rows against one panel of columns, accumulated in registers.
+//
+// A panel holds PANEL columns (reference points, or columns of a matrix) side by side for each step of depth. Rows are
+// interleaved in the same way. Each accumulator runs over the depth in order, whatever the number of rows in the tile,
+// so that an entry has the same bits in every batch.
+#pragma once
+
+#include "simd.hpp"
+
+namespace lowfold {
+
+inline constexpr int TILE_VECTORS = 2;
+
+template <class T>
+inline constexpr int PANEL = LANES<T> * TILE_VECTORS;
+
+/// sum_p x_p y_p
+struct InnerProduct {
+    template <class V>
+    static V step(V sum, V x, V y) {
+        return multiply_add(x, y, sum);
+    }
+};
+
+/// sum_p |x_p - y_p|
+struct SumOfDifferences {
+    template <class V>
+    static V step(V sum, V x, V y) {
+        return sum + absolute(x - y);
+    }
+};
+
+/// max_p |x_p - y_p|
+struct LargestDifference {
+    template <class V>
+    static V step(V largest, V x, V y) {
+        return maximum(largest, absolute(x - y));
+    }
+};
+
+/// sum[i][v] = Operation over the depth of row i and vector v of the panel.
+template <class Operation, int ROWS, class T>
+inline void accumulate(const T* rows, const T* panel, std::size_t depth, Vec<T> (&sum)[ROWS][TILE_VECTORS]) {
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; ++i)
+#pragma GCC unroll 2
+        for (int v = 0; v < TILE_VECTORS; ++v) sum[i][v] = Vec<T>{};
+    for (std::size_t p = 0; p < depth; ++p) {
+        Vec<T> y[TILE_VECTORS];
+#pragma GCC unroll 2
+        for (int v = 0; v < TILE_VECTORS; ++v) y[v] = load<Vec<T>>(panel + p * PANEL<T> + v * LANES<T>);
+#pragma GCC unroll 16
+        for (int i = 0; i < ROWS; ++i) {
+            const auto x = broadcast<Vec<T>>(rows[p * ROWS + i]);
+#pragma GCC unroll 2
+            for (int v = 0; v < TILE_VECTORS; ++v) sum[i][v] = Operation::step(sum[i][v], x, y[v]);
+        }
+    }
+}
+
+/// Calls body.operator()<ROWS>() with the run-time `rows` (1 to TILE_ROWS) as a constant.
+template <int ROWS = TILE_ROWS, class Body>
+inline void with_rows(int rows, Body&& body) {
+    if (rows == ROWS) {
+        body.template operator()<ROWS>();
+    } else if constexpr (ROWS > 1) {
+        with_rows<ROWS - 1>(rows, body);
+    }
+}
+
+/// Writes rows [first, first + rows) of get(row, p) interleaved: to[p * rows + i].
+template <class T, class Get>
+inline void interleave(T* to, std::size_t depth, int rows, const Get& get) {
+    for (int i = 0; i < rows; ++i)
+        for (std::size_t p = 0; p < depth; ++p) to[p * rows + i] = get(i, p);
+}
+
+}  // namespace lowfold

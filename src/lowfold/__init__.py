@@ -1,0 +1,34 @@
+"""Low-dimensional maps of high-dimensional data: one fast, reproducible core, one contract for every method."""
+
+from importlib.metadata import version
+
+from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
+from lowfold.methods import METHODS
+from lowfold.neighbors.components import connect
+from lowfold.neighbors.engines import Cells, Exact
+from lowfold.neighbors.graph import NeighborGraph
+from lowfold.neighbors.index import NeighborIndex, build_index
+from lowfold.spectral.pca import PCA
+from lowfold.types import Components, Neighbors, Report
+
+__version__ = version("lowfold")
+
+__all__ = [
+    "METHODS",
+    "PCA",
+    "BackendError",
+    "Cells",
+    "Components",
+    "DataError",
+    "Exact",
+    "LowfoldError",
+    "MemoryLimitError",
+    "NeighborGraph",
+    "NeighborIndex",
+    "Neighbors",
+    "ParameterError",
+    "Report",
+    "__version__",
+    "build_index",
+    "connect",
+]

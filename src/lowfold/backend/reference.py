@@ -1,0 +1,85 @@
+"""Every kernel in NumPy, written to be read: the specification of the C++ one of the same name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold.types import Floats, Indices
+
+
+def column_means(X: Floats) -> NDArray[np.float64]:
+    """The mean of each column."""
+    return X.mean(axis=0, dtype=np.float64)
+
+
+def scatter(X: Floats, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """S = sum_i (x_i - mean)(x_i - mean)^T."""
+    centred = X - mean
+    return centred.T @ centred
+
+
+def cross(A: Floats, a_mean: NDArray[np.float64], B: Floats, b_mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """C = sum_i (a_i - a_mean)(b_i - b_mean)^T."""
+    return (A - a_mean).T @ (B - b_mean)
+
+
+def project(X: Floats, mean: NDArray[np.float64], B: Floats) -> Floats:
+    """Y = (X - mean) B, each row by itself, in the type of X."""
+    rows = [(x - mean) @ B for x in X]
+    return np.asarray(rows, dtype=X.dtype).reshape(len(X), B.shape[1])
+
+
+def distances(X: Floats, Y: Floats, metric: str) -> NDArray[np.float64]:
+    """The matrix of distances between the rows of X and of Y."""
+    difference = X[:, None, :].astype(np.float64) - Y[None, :, :]
+    if metric == "manhattan":
+        return np.abs(difference).sum(axis=2)
+    if metric == "chebyshev":
+        return np.abs(difference).max(axis=2)
+    squared = (difference**2).sum(axis=2)
+    return {"euclidean": np.sqrt(squared), "sqeuclidean": squared, "cosine": squared / 2}[metric]
+
+
+def search(X: Floats, queries: Floats | None, k: int, metric: str) -> tuple[Indices, NDArray[np.float64]]:
+    """The k nearest rows of X for each query, nearest first, ties by index; for X itself without each its own self."""
+    D = distances(X if queries is None else queries, X, metric)
+    if queries is None:
+        np.fill_diagonal(D, np.inf)
+    order = np.argsort(D, axis=1, kind="stable")[:, :k]
+    return order.astype(np.int32), np.take_along_axis(D, order, axis=1)
+
+
+def fingerprints(X: Floats) -> NDArray[np.uint64]:
+    """64 bits of each row, equal for equal rows."""
+    bits = (X.astype(np.float64) + 0.0).view(np.uint64)
+    hash = np.full(len(X), 0x9E3779B97F4A7C15, np.uint64)
+    for column in bits.T:
+        hash = (((hash << np.uint64(23)) | (hash >> np.uint64(41))) ^ column) * np.uint64(0xD6E8FEB86659FD93)
+    return hash ^ (hash >> np.uint64(32))
+
+
+def random_bits(seed: int, stream: int, count: int) -> NDArray[np.uint64]:
+    """64 random bits for each item 0 .. count - 1: Philox-4x32-10 of (item, stream) under the key `seed`."""
+    items = np.arange(count, dtype=np.uint64)
+    counter = [*_halves(items), *_halves(np.full(count, stream, np.uint64))]
+    key = [int(half) for half in _halves(np.uint64(seed))]
+    for _ in range(10):
+        high_0, low_0 = _wide_product(0xD2511F53, counter[0])
+        high_1, low_1 = _wide_product(0xCD9E8D57, counter[2])
+        counter = [high_1 ^ counter[1] ^ np.uint64(key[0]), low_1, high_0 ^ counter[3] ^ np.uint64(key[1]), low_0]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return (counter[1] << np.uint64(32)) | counter[0]
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    """The low and the high 32 bits."""
+    return x & np.uint64(0xFFFFFFFF), x >> np.uint64(32)
+
+
+def _wide_product(a: int, b: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The high and the low 32 bits of a product of 32-bit numbers."""
+    low, high = _halves(np.uint64(a) * b)
+    return high, low

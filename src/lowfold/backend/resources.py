@@ -1,0 +1,53 @@
+"""What a process may use of the machine: cores and memory, within affinity and container limits."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import joblib
+
+from lowfold.errors import ParameterError
+
+_CGROUP_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
+_CGROUP_USED = ("memory.current", "memory/memory.usage_in_bytes")
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Threads for `n_jobs`: None or -1 means every core this process may use, -2 all but one, and so on.
+
+    Cores are counted by joblib, which honours CPU affinity and container quotas.
+    """
+    if n_jobs == 0:
+        raise ParameterError("n_jobs=0 threads cannot do any work. Use n_jobs=1, or None for every core.")
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    cores = int(joblib.cpu_count())
+    return cores if n_jobs is None else max(1, cores + 1 + int(n_jobs))
+
+
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that this process can still allocate, or None where the system does not tell."""
+    free = [_meminfo(root / "proc/meminfo")]
+    for limit, used in zip(_CGROUP_LIMITS, _CGROUP_USED, strict=True):
+        limit_bytes = _number(root / "sys/fs/cgroup" / limit)
+        used_bytes = _number(root / "sys/fs/cgroup" / used)
+        if limit_bytes is not None and used_bytes is not None:
+            free.append(max(0, limit_bytes - used_bytes))
+    known = [value for value in free if value is not None]
+    return min(known) if known else None
+
+
+def _meminfo(path: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        for line in path.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # absent, or "max": no limit
+        return None

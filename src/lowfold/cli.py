@@ -1,0 +1,61 @@
+"""The `lowfold` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from lowfold import METHODS, NeighborGraph, __version__, datasets
+from lowfold.backend import native, resources
+from lowfold.errors import LowfoldError
+from lowfold.options import parameters
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="lowfold", description="Low-dimensional maps of high-dimensional data.")
+    parser.add_argument("--version", action="version", version=f"lowfold {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("info", help="what this installation runs on").set_defaults(run=info)
+    commands.add_parser("methods", help="every method with its parameters").set_defaults(run=methods)
+    commands.add_parser("demo", help="embed the digits and the spiral, and say what was done").set_defaults(run=demo)
+    chosen = parser.parse_args(arguments)
+    try:
+        chosen.run()
+    except LowfoldError as error:
+        print(f"lowfold: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def info() -> None:
+    """Prints version, instruction set and cores."""
+    print(f"lowfold {__version__}")
+    print(f"kernels: {native.kernels.simd}")
+    print(f"cores: {resources.thread_count(None)}")
+
+
+def methods() -> None:
+    """Prints each method's first line and its parameters, from their declarations."""
+    for name, method in METHODS.items():
+        print(f"{name}: {(method.__doc__ or '').splitlines()[0]}")
+        for parameter in parameters(method):
+            print(f"  {parameter.name} = {parameter.default!r}  the {parameter.option.help}")
+
+
+def demo() -> None:
+    """Embeds two small data sets with every method and prints what a person would want to know."""
+    for title, (X, _) in {"digits": datasets.digits(), "spiral": datasets.spiral()}.items():
+        print(f"{title}: {X.shape[0]} points in {X.shape[1]} dimensions")
+        start = time.perf_counter()
+        graph = NeighborGraph(n_neighbors=10).fit_transform(X)
+        print(f"  neighbours: {graph.nnz} edges in {time.perf_counter() - start:.3f} s")
+        for name, method in METHODS.items():
+            model = method(n_components=2).fit(X)
+            (low_x, low_y), (high_x, high_y) = model.embedding_.min(axis=0), model.embedding_.max(axis=0)
+            seconds = sum(model.report_.seconds.values())
+            print(f"  {name}: in {seconds:.3f} s, x from {low_x:.3g} to {high_x:.3g}, y from {low_y:.3g} to {high_y:.3g}")
+            if hasattr(model, "explained_variance_ratio_"):
+                print(f"    keeps {model.explained_variance_ratio_.sum():.1%} of the variance")

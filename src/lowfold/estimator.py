@@ -1,0 +1,133 @@
+"""The contract of every method, on scikit-learn's own base classes."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self, dataclass_transform
+
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from lowfold import inputs
+from lowfold.backend import native, resources
+from lowfold.errors import MemoryLimitError
+from lowfold.options import option, parameters, validate
+from lowfold.types import Floats, Report
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(option,))
+class Declaring(BaseEstimator):
+    """An estimator whose keyword-only constructor comes from its declared options and only stores them."""
+
+    accepts: ClassVar[frozenset[str]] = frozenset({inputs.ROWS})
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
+        cls._parameter_constraints = {p.name: p.constraints() for p in parameters(cls)}
+        described = [f"{p.name}: {p.option.help} ({p.needs()}; default {p.default!r})" for p in parameters(cls)]
+        if cls.__doc__ and described:
+            cls.__doc__ = f"{cls.__doc__.rstrip()}\n\n    Parameters, by keyword:\n    " + "\n    ".join(described) + "\n"
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = inputs.SPARSE_ROWS in self.accepts
+        tags.input_tags.pairwise = getattr(self, "metric", None) == "precomputed"
+        return tags
+
+    def _read(self, X: Any, *, fitting: bool) -> inputs.Data:
+        return inputs.read(self, X, self.accepts, fitting=fitting)
+
+
+class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
+    """A method: `fit` learns `embedding_`, `transform` places each new row by itself, `report_` says what was done.
+
+    A method is a subclass with options and three functions: `_fit` returns the embedding, `_place` the embedding of
+    new data row by row, `_memory` the bytes that a fit needs.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learns the embedding of X and returns the estimator. `y` is ignored, as pipelines expect."""
+        self._learn(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+        """Learns and returns the embedding of X, of shape (n_samples, n_components). `y` is ignored."""
+        self._learn(X)
+        return self.embedding_.copy()
+
+    def transform(self, X: Any) -> Floats:
+        """Returns the embedding of each row of X by itself; a training row gets its own coordinates."""
+        check_is_fitted(self)
+        return self._place(self._read(X, fitting=False))
+
+    def estimate(self, n_samples: int, n_features: int) -> int:
+        """Returns about how many bytes a fit to float64 data of this shape needs beside the data."""
+        validate(self)
+        return self._memory(n_samples, n_features)
+
+    def _learn(self, X: Any) -> None:
+        validate(self)
+        data = self._read(X, fitting=True)
+        memory = self._memory(data.n, data.values.shape[1])
+        check_memory(memory, getattr(self, "memory_limit", None), f"{type(self).__name__} on {data.n} samples", self)
+        watch = Stopwatch()
+        findings: dict[str, Any] = {}
+        self.embedding_ = self._fit(data, watch, findings)
+        self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
+
+    @property
+    def _threads(self) -> int:
+        return resources.thread_count(getattr(self, "n_jobs", None))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
+        raise NotImplementedError
+
+    def _place(self, data: inputs.Data) -> Floats:
+        raise NotImplementedError
+
+    def _memory(self, n_samples: int, n_features: int) -> int:
+        raise NotImplementedError
+
+    def _cheaper(self) -> str:
+        """What to do if there is not enough memory."""
+        return "Fit fewer samples, or place the rest with transform."
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class Stopwatch:
+    """Seconds spent in named stages."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Adds the time spent inside to the stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def check_memory(needed: int, limit: float | None, work: str, estimator: Estimator) -> None:
+    """Raises MemoryLimitError if the work needs more bytes than it may use (None: than there are)."""
+    allowed = resources.available_memory() if limit is None else limit
+    if allowed is not None and needed > allowed:
+        source = "available" if limit is None else "allowed by memory_limit"
+        raise MemoryLimitError(
+            f"{work} needs about {needed / 1e9:.3g} GB, but {allowed / 1e9:.3g} GB are {source}. {estimator._cheaper()}"
+        )

@@ -1,0 +1,85 @@
+"""Cosine and correlation distance: a search among unit vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold.neighbors.duplicates import rows_index
+from lowfold.neighbors.interface import NeighborIndex, Settings, lowest_entry, read_queries, without_self
+from lowfold.types import Floats, Neighbors
+
+
+class DirectionIndex(NeighborIndex):
+    """1 - cos(x, y), or for correlation the same of rows less their mean.
+
+    Among unit vectors u, v it is |u - v|^2 / 2. A row without direction (zero, or constant under correlation) is at
+    distance 1 from every other row, as in scikit-learn; such rows are kept apart and merged into the answers.
+    """
+
+    def __init__(self, X: Floats, settings: Settings) -> None:
+        self.n = len(X)
+        self._X = X
+        self._centred = settings.metric == "correlation"
+        units, has_direction = directions(X, self._centred)
+        self._directed = np.flatnonzero(has_direction).astype(np.int32)
+        self._undirected = np.flatnonzero(~has_direction).astype(np.int32)
+        self._units = units if not len(self._undirected) else units[self._directed]
+        self._index = rows_index(self._units, "cosine", settings) if len(self._directed) else None
+
+    def _points_query(self, k: int) -> Neighbors:
+        if not len(self._undirected) and self._index is not None:
+            return self._index.query(None, k)
+        # One more, so that each point itself can be dropped.
+        return without_self(self._new_query(self._X, k + 1))
+
+    def _new_query(self, X: Any, k: int) -> Neighbors:
+        units, has_direction = directions(read_queries(X, self._X), self._centred)
+        indices = np.empty((len(units), 0), np.int32)
+        distances = np.empty((len(units), 0), units.dtype)
+        recall = 1.0
+        if self._index is not None:
+            found = self._index.query(units, min(k, self._index.n))
+            indices, distances, recall = self._directed[found.indices], found.distances, found.recall
+            # Everything is at distance 1 from a query without direction: the first points are as near as any.
+            indices[~has_direction] = self._directed[: indices.shape[1]]
+            distances[~has_direction] = 1
+        return self._merged(indices, distances, k, recall)
+
+    def _merged(self, indices: Any, distances: Any, k: int, recall: float) -> Neighbors:
+        """The nearest k of those found and of the points without direction."""
+        extra = np.broadcast_to(self._undirected[:k], (len(indices), min(k, len(self._undirected))))
+        indices = np.concatenate([indices, extra], axis=1)
+        distances = np.concatenate([distances, np.ones(extra.shape, distances.dtype)], axis=1)
+        order = np.lexsort((indices, distances), axis=1)[:, :k]
+        return Neighbors(
+            np.ascontiguousarray(np.take_along_axis(indices, order, 1)),
+            np.ascontiguousarray(np.take_along_axis(distances, order, 1)),
+            self.n,
+            recall,
+        )
+
+    def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
+        """By blocks of the matrix of distances."""
+        best = (-1, -1, np.inf)
+        for block in np.array_split(a, max(1, len(a) * len(b) // 10**7)):
+            units_a, ok_a = directions(self._X[block], self._centred)
+            units_b, ok_b = directions(self._X[b], self._centred)
+            D = 1 - units_a @ units_b.T
+            D[~ok_a] = D[:, ~ok_b] = 1
+            best = min(best, lowest_entry(D, block, b), key=lambda pair: pair[2])
+        return best
+
+
+def directions(X: Floats, centred: bool) -> tuple[Floats, NDArray[np.bool_]]:
+    """(unit vectors along the rows of X, which rows have a direction at all)."""
+    rows = X - X.mean(axis=1, keepdims=True) if centred else X
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    has_direction = largest[:, 0] > 0
+    if centred:  # the mean of a constant row is off by rounding
+        has_direction &= largest[:, 0] > 8 * np.finfo(X.dtype).eps * np.abs(X).max(axis=1)
+    rows = rows / np.where(has_direction[:, None], largest, 1)  # so that squares neither overflow nor vanish
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.ascontiguousarray(rows / np.where(has_direction[:, None], lengths, 1)), has_direction

@@ -1,0 +1,111 @@
+"""Many equal rows: each distinct row is searched for once, and the answer is spread over its copies.
+
+A cell of m equal points would cost m^2 distances, all of them zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold.backend import native, resources
+from lowfold.neighbors.interface import NeighborIndex, Settings, without_self
+from lowfold.neighbors.spatial import SpatialIndex
+from lowfold.types import Floats, Neighbors
+
+LOOK = 2048  # rows looked at first: a group too small to show among them costs little
+MANY = 256  # equal rows from which it pays to keep one
+ROWS_AT_ONCE = 4096
+
+
+def rows_index(X: Floats, metric: str, settings: Settings) -> NeighborIndex:
+    """The index of dense rows under a metric that has a kernel."""
+    groups = equal_rows(X, resources.thread_count(settings.n_jobs))
+    return SpatialIndex(X, metric, settings) if groups is None else DistinctIndex(X, groups, metric, settings)
+
+
+class DistinctIndex(NeighborIndex):
+    """The index of the distinct rows of X, with the copies of each."""
+
+    def __init__(self, X: Floats, groups: NDArray[np.intp], metric: str, settings: Settings) -> None:
+        self.n = len(X)
+        self._group = groups
+        self._members = np.argsort(groups, kind="stable").astype(np.int32)
+        self._sizes = np.bincount(groups)
+        self._begin = np.cumsum(self._sizes) - self._sizes
+        self._distinct = SpatialIndex(X[self._members[self._begin]], metric, settings)
+
+    def _points_query(self, k: int) -> Neighbors:
+        count = self._distinct.n
+        itself = np.arange(count, dtype=np.int32)[:, None]
+        indices, distances, recall = itself, np.zeros((count, 1)), 1.0
+        if count > 1:
+            others = self._distinct.query(None, min(k, count - 1))
+            indices = np.concatenate([itself, others.indices], axis=1)
+            distances = np.concatenate([np.zeros((count, 1), others.distances.dtype), others.distances], axis=1)
+            recall = others.recall
+        spread = self._spread(Neighbors(indices, distances, count, recall), k + 1)
+        copies = Neighbors(spread.indices[self._group], spread.distances[self._group], self.n, recall)
+        return without_self(copies)
+
+    def _new_query(self, X: Any, k: int) -> Neighbors:
+        return self._spread(self._distinct.query(X, min(k, self._distinct.n)), k)
+
+    def _spread(self, found: Neighbors, k: int) -> Neighbors:
+        """The first k copies of the distinct rows found, by distance and index."""
+        indices = np.empty((found.n, k), np.int32)
+        distances = np.empty((found.n, k), found.distances.dtype)
+        for begin in range(0, found.n, ROWS_AT_ONCE):
+            rows = slice(begin, begin + ROWS_AT_ONCE)
+            indices[rows], distances[rows] = self._spread_rows(found.indices[rows], found.distances[rows], k)
+        return Neighbors(indices, distances, self.n, found.recall)
+
+    def _spread_rows(self, groups: Any, distances: Any, k: int) -> tuple[Any, Any]:
+        sizes = np.minimum(self._sizes[groups], k)  # no row has more than k copies of one among its nearest
+        copies = np.repeat(groups.ravel(), sizes.ravel())
+        ends = np.cumsum(sizes.ravel())
+        number = np.arange(ends[-1]) - np.repeat(ends - sizes.ravel(), sizes.ravel())  # 0, 1, ... within each group
+        points = self._members[self._begin[copies] + number]
+        spread = np.repeat(distances.ravel(), sizes.ravel())
+        row = np.repeat(np.arange(len(groups)), sizes.sum(axis=1))
+        order = np.lexsort((points, spread, row))
+        row_begin = np.cumsum(sizes.sum(axis=1)) - sizes.sum(axis=1)
+        chosen = order[row_begin[:, None] + np.arange(k)]
+        return points[chosen], spread[chosen]
+
+    def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
+        """The closest pair of their distinct rows; equal rows on both sides are at distance 0."""
+        distinct_a, first_a = np.unique(self._group[a], return_index=True)
+        distinct_b, first_b = np.unique(self._group[b], return_index=True)
+        shared, at_a, at_b = np.intersect1d(distinct_a, distinct_b, return_indices=True)
+        if len(shared):
+            return int(a[first_a[at_a[0]]]), int(b[first_b[at_b[0]]]), 0.0
+        i, j, distance = self._distinct.closest_pair(distinct_a, distinct_b)
+        return (
+            int(a[first_a[np.searchsorted(distinct_a, i)]]),
+            int(b[first_b[np.searchsorted(distinct_b, j)]]),
+            distance,
+        )
+
+
+def equal_rows(X: Floats, threads: int) -> NDArray[np.intp] | None:
+    """The number of the group of equal rows that each row is in, or None if no group has many."""
+    stride = max(1, len(X) // LOOK)
+    seen = native.kernels.fingerprints(np.ascontiguousarray(X[::stride]), threads)
+    if len(X) < MANY or len(np.unique(seen)) == len(seen):
+        return None
+    prints = native.kernels.fingerprints(X, threads)
+    _, first, groups, sizes = np.unique(prints, return_index=True, return_inverse=True, return_counts=True)
+    if sizes.max() < MANY or not _really_equal(X, first, groups):
+        return None
+    return np.asarray(groups, dtype=np.intp)
+
+
+def _really_equal(X: Floats, first: NDArray[np.intp], groups: NDArray[np.intp]) -> bool:
+    """Whether each row equals the first of its group: equal fingerprints alone do not prove it."""
+    return all(
+        np.array_equal(X[begin : begin + ROWS_AT_ONCE], X[first[groups[begin : begin + ROWS_AT_ONCE]]])
+        for begin in range(0, len(X), ROWS_AT_ONCE)
+    )

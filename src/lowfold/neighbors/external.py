@@ -1,0 +1,71 @@
+"""Every other metric, functions and sparse rows: scikit-learn's search, with the same contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+
+from lowfold.backend import resources
+from lowfold.errors import DataError, ParameterError
+from lowfold.neighbors.interface import NeighborIndex, Settings, lowest_entry, read_queries, without_self
+from lowfold.types import Neighbors
+
+
+class ExternalIndex(NeighborIndex):
+    """scikit-learn's NearestNeighbors; equal distances are ordered by index, also at the last place."""
+
+    def __init__(self, X: Any, settings: Settings) -> None:
+        self.n = X.shape[0]
+        self._X = csr_matrix(X) if issparse(X) else X
+        self._metric = settings.metric
+        try:
+            self._search = NearestNeighbors(
+                metric=settings.metric, n_jobs=resources.thread_count(settings.n_jobs)
+            ).fit(self._X)
+        except ValueError as error:
+            raise ParameterError(
+                f"metric={settings.metric!r} cannot be used for these data: {error}. "
+                f"Use a metric that sklearn.metrics.pairwise_distances accepts for them, or 'euclidean'."
+            ) from error
+
+    def _points_query(self, k: int) -> Neighbors:
+        return without_self(self._nearest(self._X, k + 1))
+
+    def _new_query(self, X: Any, k: int) -> Neighbors:
+        return self._nearest(read_queries(X, self._X), k)
+
+    def _nearest(self, X: Any, k: int) -> Neighbors:
+        distances, indices = self._search.kneighbors(X, min(k + 1, self.n))
+        if not np.isfinite(distances).all():
+            raise DataError(
+                f"metric={self._metric!r} gives a distance that is not finite for some pair of rows. "
+                f"Remove rows for which it is undefined, or use another metric."
+            )
+        order = np.lexsort((indices, distances), axis=1)
+        distances, indices = np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+        if k < self.n:
+            for row in np.flatnonzero(distances[:, k - 1] == distances[:, k]):
+                indices[row, :k], distances[row, :k] = self._row_by_row(X[row : row + 1], k)
+        return Neighbors(
+            np.ascontiguousarray(indices[:, :k], np.int32), np.ascontiguousarray(distances[:, :k]), self.n
+        )
+
+    def _row_by_row(self, x: Any, k: int) -> tuple[Any, Any]:
+        """All distances of one row, where a tie at the last place has to be decided by the index."""
+        distances = pairwise_distances(x, self._X, metric=self._metric)[0]
+        order = np.argsort(distances, kind="stable")[:k]
+        return order, distances[order]
+
+    def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
+        """By blocks of the matrix of distances."""
+        blocks = np.array_split(a, max(1, len(a) * len(b) // 10**7))
+        pairs = (
+            lowest_entry(pairwise_distances(self._X[block], self._X[b], metric=self._metric), block, b)
+            for block in blocks
+        )
+        return min(pairs, key=lambda pair: pair[2])

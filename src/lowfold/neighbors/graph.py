@@ -1,0 +1,79 @@
+"""`NeighborGraph`: the search as a scikit-learn transformer, for pipelines of scikit-learn and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from lowfold import inputs
+from lowfold.errors import ParameterError
+from lowfold.estimator import Declaring
+from lowfold.neighbors.engines import Cells, Exact
+from lowfold.neighbors.index import index_of
+from lowfold.neighbors.interface import Settings
+from lowfold.options import option, validate
+
+
+class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
+    """The sparse graph of nearest neighbours, as KNeighborsTransformer of scikit-learn gives it.
+
+    transform(X) has a row for each row of X and a column for each fitted point. With mode="distance" it holds the
+    distances to the n_neighbors nearest points and to the point itself (n_neighbors + 1 entries in all, so that a
+    method can drop the point); with mode="connectivity" ones for n_neighbors points.
+    """
+
+    accepts: ClassVar[frozenset[str]] = frozenset(inputs.KINDS)
+
+    mode: str = option("distance", choices=("distance", "connectivity"), help="kind of entries")
+    n_neighbors: int = option(15, low=1, help="number of neighbours of each point")
+    metric: str | Callable[..., float] = option(
+        "euclidean", help="metric: a name that scikit-learn's pairwise_distances knows, 'precomputed', or a function"
+    )
+    search: str | Exact | Cells = option(
+        "auto", choices=("auto", "exact", "cells"), help="way of searching, by name or as an engine"
+    )
+    n_jobs: int | None = option(None, help="number of threads; None uses every core that this process may use")
+    random_state: int | np.random.RandomState | np.random.Generator | None = option(
+        0, low=0, help="seed of the cells and samples of the approximate search"
+    )
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Indexes the rows of X. `y` is ignored, as pipelines expect."""
+        validate(self)
+        data = self._read(X, fitting=True)
+        if self.n_neighbors >= data.n:
+            raise ParameterError(
+                f"n_neighbors={self.n_neighbors} needs at least {self.n_neighbors + 1} samples, but X has "
+                f"n_samples = {data.n}. Lower n_neighbors, or pass more samples."
+            )
+        settings = Settings(
+            metric=self.metric, search=self.search, n_jobs=self.n_jobs, random_state=self.random_state
+        )
+        self.index_ = index_of(data, settings)
+        self.n_samples_fit_ = data.n
+        return self
+
+    def transform(self, X: Any) -> csr_matrix:
+        """Returns the graph from the rows of X to the fitted points."""
+        check_is_fitted(self)
+        data = self._read(X, fitting=False)
+        neighbors = self.index_.query(data.values, self.n_neighbors + (self.mode == "distance"))
+        graph = neighbors.to_csr()
+        if self.mode == "connectivity":
+            graph = csr_array((np.ones_like(graph.data), graph.indices, graph.indptr), shape=graph.shape)
+        return csr_matrix(graph)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_samples_fit_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

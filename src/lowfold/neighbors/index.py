@@ -1,0 +1,53 @@
+"""`build_index`: one way to all neighbour searches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lowfold import inputs
+from lowfold.neighbors.directions import DirectionIndex
+from lowfold.neighbors.duplicates import rows_index
+from lowfold.neighbors.engines import Cells, Exact
+from lowfold.neighbors.external import ExternalIndex
+from lowfold.neighbors.interface import Metric, NeighborIndex, Settings, read_points
+from lowfold.neighbors.precomputed import DistanceIndex, GraphIndex
+from lowfold.options import RandomState, validate
+
+SPATIAL_METRICS = {"euclidean", "l2", "sqeuclidean", "manhattan", "l1", "cityblock", "chebyshev"}
+DIRECTION_METRICS = {"cosine", "correlation"}
+_SAME_METRIC = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
+
+
+def build_index(
+    X: Any,
+    *,
+    metric: Metric = "euclidean",
+    search: Exact | Cells | str = "auto",
+    n_jobs: int | None = None,
+    random_state: RandomState = 0,
+) -> NeighborIndex:
+    """An index of the rows of X, for `query(X_new or None, k)`.
+
+    X is an array, a DataFrame or a SciPy sparse matrix; with metric="precomputed" a square array of distances or a
+    sparse neighbour graph. The metrics euclidean, sqeuclidean, cosine, correlation, manhattan and chebyshev on arrays
+    run on Lowfold's own search; other metrics of scikit-learn, functions and sparse rows run on scikit-learn's.
+    `search` is "exact", "cells" (approximate, its recall estimated), an engine, or "auto", which is exact where that
+    is quick. The result is the same for any `n_jobs`.
+    """
+    settings = Settings(metric=metric, search=search, n_jobs=n_jobs, random_state=random_state)
+    validate(settings)
+    return index_of(read_points(X, metric), settings)
+
+
+def index_of(data: inputs.Data, settings: Settings) -> NeighborIndex:
+    """The index for checked data."""
+    if data.kind == inputs.DISTANCES:
+        return DistanceIndex(data.values)
+    if data.kind == inputs.GRAPH:
+        return GraphIndex(data.values)
+    if data.kind == inputs.ROWS and isinstance(settings.metric, str):
+        if settings.metric in SPATIAL_METRICS:
+            return rows_index(data.values, _SAME_METRIC.get(settings.metric, settings.metric), settings)
+        if settings.metric in DIRECTION_METRICS:
+            return DirectionIndex(data.values, settings)
+    return ExternalIndex(data.values, settings)

@@ -1,0 +1,100 @@
+"""What every neighbour index is: points, and `query`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from lowfold import inputs
+from lowfold.errors import DataError, ParameterError
+from lowfold.neighbors.engines import Cells, Exact
+from lowfold.options import option
+from lowfold.types import Neighbors
+
+Metric: TypeAlias = str | Callable[..., float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How to search, beside the data."""
+
+    metric: str | Callable[..., float] = option(
+        "euclidean", help="metric: a name that scikit-learn's pairwise_distances knows, 'precomputed', or a function"
+    )
+    search: str | Exact | Cells = option(
+        "auto", choices=("auto", "exact", "cells"), help="way of searching, by name or as an engine"
+    )
+    n_jobs: int | None = option(None, help="number of threads; None uses every core that this process may use")
+    random_state: int | np.random.RandomState | np.random.Generator | None = option(
+        0, low=0, help="seed of the cells and samples of the approximate search"
+    )
+
+
+class NeighborIndex(ABC):
+    """Points among which neighbours are found."""
+
+    n: int
+
+    def query(self, X: Any = None, k: int = 15) -> Neighbors:
+        """The k nearest points of each row of X by itself, or of each indexed point (itself excluded) for None."""
+        most = self.n - (X is None)
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= most:
+            raise ParameterError(
+                f"k={k!r} neighbours were asked for; k must be an int from 1 to {most}, as n_samples = {self.n}. "
+                f"Lower k, or index more points."
+            )
+        return self._points_query(int(k)) if X is None else self._new_query(X, int(k))
+
+    @abstractmethod
+    def _points_query(self, k: int) -> Neighbors: ...
+
+    @abstractmethod
+    def _new_query(self, X: Any, k: int) -> Neighbors: ...
+
+    @abstractmethod
+    def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
+        """(i, j, distance) of the closest pair with indexed point i in a and j in b; the lowest (i, j) among equals."""
+
+
+def lowest_entry(D: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
+    """The smallest entry of the matrix D of distances between a and b, as (i, j, distance)."""
+    row, column = np.unravel_index(int(np.argmin(D)), D.shape)
+    return int(a[row]), int(b[column]), float(D[row, column])
+
+
+def without_self(neighbors: Neighbors) -> Neighbors:
+    """Drops point i from row i, or the last neighbour where i is not among them."""
+    own = neighbors.indices == np.arange(neighbors.n)[:, None]
+    own[~own.any(axis=1), -1] = True
+    shape = (neighbors.n, neighbors.k - 1)
+    kept = [values[~own].reshape(shape) for values in (neighbors.indices, neighbors.distances)]
+    return Neighbors(kept[0], kept[1], neighbors.n_points, neighbors.recall)
+
+
+class _Points(BaseEstimator):  # type: ignore[misc]
+    """Stands in for an estimator where data are read without one."""
+
+    def __init__(self, metric: Metric = "euclidean") -> None:
+        self.metric = metric
+
+
+def read_points(X: Any, metric: Metric) -> inputs.Data:
+    """Checked data of any kind."""
+    return inputs.read(_Points(metric), X, frozenset(inputs.KINDS), fitting=True)
+
+
+def read_queries(X: Any, points: Any) -> Any:
+    """New rows for an index, in the type of its points; the features must agree."""
+    values = read_points(X, "euclidean").values
+    if values.shape[1] != points.shape[1]:
+        raise DataError(
+            f"X has {values.shape[1]} features, but the indexed points have {points.shape[1]}. "
+            f"Pass the same columns in the same order."
+        )
+    return values.astype(points.dtype, copy=False)

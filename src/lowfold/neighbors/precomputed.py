@@ -1,0 +1,99 @@
+"""Neighbours read off what the user has computed: a matrix of distances, or a sparse neighbour graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from lowfold.errors import DataError
+from lowfold.neighbors.interface import NeighborIndex, lowest_entry, read_points
+from lowfold.types import Floats, Neighbors
+
+ROWS_AT_ONCE = 1024
+
+
+class DistanceIndex(NeighborIndex):
+    """A symmetric matrix of distances between the points."""
+
+    def __init__(self, D: Floats) -> None:
+        self.n = len(D)
+        self._D = D
+
+    def _points_query(self, k: int) -> Neighbors:
+        return _nearest_in_rows(self._D, k, exclude_self=True)
+
+    def _new_query(self, X: Any, k: int) -> Neighbors:
+        D = read_points(X, "euclidean").values
+        if D.shape[1] != self.n:
+            raise DataError(
+                f"Distances of new points need one column for each of the {self.n} indexed points, but X has "
+                f"{D.shape[1]}. Pass the distances from each new point to every indexed point."
+            )
+        return _nearest_in_rows(D, k, exclude_self=False)
+
+    def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
+        """The smallest entry of the block of the matrix."""
+        return lowest_entry(self._D[np.ix_(a, b)], a, b)
+
+
+class GraphIndex(NeighborIndex):
+    """A sparse graph whose stored entries are distances, as KNeighborsTransformer and NeighborGraph write it.
+
+    A stored zero is a distance of zero; an entry on the diagonal is the point itself and is passed over.
+    """
+
+    def __init__(self, graph: csr_array) -> None:
+        self.n = graph.shape[1]
+        self._graph = graph
+
+    def _points_query(self, k: int) -> Neighbors:
+        return _nearest_stored(self._graph, k, exclude_self=True)
+
+    def _new_query(self, X: Any, k: int) -> Neighbors:
+        graph = read_points(X, "euclidean").values
+        if not isinstance(graph, csr_array) or graph.shape[1] != self.n:
+            raise DataError(
+                f"Neighbours of new points must come as a sparse matrix with {self.n} columns, one for each indexed "
+                f"point; X is {type(graph).__name__} of shape {graph.shape}. Use transform of the transformer that "
+                f"made the graph."
+            )
+        return _nearest_stored(graph, k, exclude_self=False)
+
+    def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
+        """A graph does not know the distances that it leaves out."""
+        raise DataError(
+            "The neighbour graph has separate components and holds no distances between them, so they cannot be "
+            "joined. Pass the data or a full matrix of distances, more neighbours, or another component policy."
+        )
+
+
+def _nearest_in_rows(D: Floats, k: int, *, exclude_self: bool) -> Neighbors:
+    indices = np.empty((len(D), k), np.int32)
+    distances = np.empty((len(D), k), D.dtype)
+    for begin in range(0, len(D), ROWS_AT_ONCE):
+        block = np.array(D[begin : begin + ROWS_AT_ONCE])
+        if exclude_self:
+            block[np.arange(len(block)), begin + np.arange(len(block))] = np.inf
+        order = np.argsort(block, axis=1, kind="stable")[:, :k]
+        indices[begin : begin + len(block)] = order
+        distances[begin : begin + len(block)] = np.take_along_axis(block, order, axis=1)
+    return Neighbors(indices, distances, D.shape[1])
+
+
+def _nearest_stored(graph: csr_array, k: int, *, exclude_self: bool) -> Neighbors:
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    kept = rows != graph.indices if exclude_self else np.ones(len(rows), bool)
+    rows, columns, values = rows[kept], graph.indices[kept], graph.data[kept]
+    counts = np.bincount(rows, minlength=graph.shape[0])
+    if counts.size and counts.min() < k:
+        row = int(np.argmin(counts))
+        raise DataError(
+            f"The neighbour graph has {counts[row]} neighbours for row {row}, but {k} are needed, as n_neighbors or k "
+            f"says. Lower it to {counts[row]}, or pass a graph with more neighbours."
+        )
+    order = np.lexsort((columns, values, rows))
+    chosen = order[(np.cumsum(counts) - counts)[:, None] + np.arange(k)]
+    return Neighbors(columns[chosen].astype(np.int32), values[chosen], graph.shape[1])

@@ -1,0 +1,175 @@
+"""Parameters: one declaration gives the default, what is allowed, the help text and the error message."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+import types
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from lowfold.errors import ParameterError
+
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+
+
+def option(
+    default: Any,
+    *,
+    help: str,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A dataclass field that knows what it accepts.
+
+    `low` and `high` belong to the range, `above` is its open lower end. The annotation of the field gives the types:
+    `float` takes every real number, `int` every integer but True and False, and `str` only one of the `choices`.
+    """
+    bounds = Option(help=help, low=low, high=high, above=above, choices=choices)
+    return dataclasses.field(default=default, metadata={"option": bounds})
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What one parameter accepts, without its name and types."""
+
+    help: str
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    choices: tuple[str, ...] = ()
+
+    def allows_number(self, value: float) -> bool:
+        """Whether a number lies in the range; NaN never does."""
+        return (
+            (self.low is None or value >= self.low)
+            and (self.high is None or value <= self.high)
+            and (self.above is None or value > self.above)
+            and not math.isnan(value)
+        )
+
+    def range_text(self) -> str:
+        """The range in words, to follow the name of a type; empty if there is none."""
+        ends = [("at least", self.low), ("above", self.above), ("at most", self.high)]
+        words = [f"{word} {end:g}" for word, end in ends if end is not None]
+        return " " + " and ".join(words) if words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a class: its name, default, types and bounds."""
+
+    name: str
+    default: Any
+    types: tuple[Any, ...]
+    option: Option
+
+    def allows(self, value: object) -> bool:
+        """Whether the value is one that the parameter can have."""
+        return any(_is_of(kind, value, self.option) for kind in self.types)
+
+    def needs(self) -> str:
+        """What the value must be, in words: 'an int at least 1 or None'."""
+        return " or ".join(_words(kind, self.option) for kind in self.types)
+
+    def constraints(self) -> list[Any]:
+        """The same in scikit-learn's vocabulary, for its own checks."""
+        return [_constraint(kind, self.option) for kind in self.types]
+
+
+class Declared(Protocol):
+    """Anything whose parameters are declared with `option`: an estimator or an engine."""
+
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
+def parameters(cls: type[Declared]) -> Iterator[Parameter]:
+    """The declared parameters of a class, in order."""
+    hints = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        hint = hints[field.name]
+        union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+        kinds = typing.get_args(hint) if union else (hint,)
+        yield Parameter(field.name, field.default, kinds, field.metadata["option"])
+
+
+def validate(declared: Declared) -> None:
+    """Raises ParameterError for the first parameter whose value is not allowed. Reads only."""
+    name = type(declared).__name__
+    for parameter in parameters(type(declared)):
+        value = getattr(declared, parameter.name)
+        if not parameter.allows(value):
+            raise ParameterError(
+                f"The '{parameter.name}' parameter of {name} must be {parameter.needs()}. Got {value!r} instead. "
+                f"Use for example {name}({parameter.name}={parameter.default!r}); it is the {parameter.option.help}."
+            )
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            validate(value)
+
+
+def seed_of(random_state: RandomState) -> int:
+    """A seed below 2^63: the integer itself, one drawn from the generator, or a fresh one for None."""
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return int(np.random.default_rng(random_state).integers(2**63))
+
+
+def _is_of(kind: Any, value: object, bounds: Option) -> bool:
+    if kind is type(None):
+        return value is None
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    if kind is int:
+        integer = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+        return integer and bounds.allows_number(typing.cast(float, value))
+    if kind is float:
+        real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+        return real and bounds.allows_number(typing.cast(float, value))
+    if kind is str:
+        return isinstance(value, str) and (not bounds.choices or value in bounds.choices)
+    if typing.get_origin(kind) is Callable or kind is Callable:
+        return callable(value)
+    return isinstance(value, kind)
+
+
+def _words(kind: Any, bounds: Option) -> str:
+    if kind is type(None):
+        return "None"
+    if kind is bool:
+        return "True or False"
+    if kind is int:
+        return "an int" + bounds.range_text()
+    if kind is float:
+        return "a number" + bounds.range_text()
+    if kind is str:
+        return "one of " + ", ".join(map(repr, bounds.choices)) if bounds.choices else "a str"
+    if typing.get_origin(kind) is Callable or kind is Callable:
+        return "a function"
+    return f"an instance of {kind.__name__}"
+
+
+def _constraint(kind: Any, bounds: Option) -> Any:
+    if kind is type(None):
+        return None
+    if kind is bool:
+        return "boolean"
+    if kind in (int, float):
+        low = bounds.low if bounds.above is None else bounds.above
+        ends = (bounds.low is not None, bounds.high is not None)
+        closed = {(True, True): "both", (True, False): "left", (False, True): "right", (False, False): "neither"}[ends]
+        return Interval(numbers.Integral if kind is int else numbers.Real, low, bounds.high, closed=closed)
+    if kind is str:
+        return StrOptions(set(bounds.choices)) if bounds.choices else str
+    if typing.get_origin(kind) is Callable or kind is Callable:
+        return callable
+    return kind

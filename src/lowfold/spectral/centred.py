@@ -1,0 +1,117 @@
+"""The centred data matrix Xc = X - 1 mean^T as an operator, dense or sparse, never written out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from lowfold.backend import native
+from lowfold.types import Floats
+
+
+class CentredMatrix(ABC):
+    """Xc of shape (n, D): its products, and the mean it is centred by."""
+
+    mean: NDArray[np.float64]
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def scatter(self) -> NDArray[np.float64]:
+        """Xc^T Xc, of shape (D, D)."""
+
+    @abstractmethod
+    def gram(self) -> NDArray[np.float64]:
+        """Xc Xc^T, of shape (n, n)."""
+
+    @abstractmethod
+    def times(self, B: NDArray[Any]) -> Floats:
+        """Xc B, each row by itself, in the type of X."""
+
+    @abstractmethod
+    def transposed_times(self, Z: NDArray[Any]) -> NDArray[np.float64]:
+        """Xc^T Z, of shape (D, columns of Z)."""
+
+    @abstractmethod
+    def sum_of_squares(self) -> float:
+        """The sum of all squared entries of Xc: n - 1 times the total variance."""
+
+
+def centred(X: Any, threads: int, mean: NDArray[np.float64] | None = None) -> CentredMatrix:
+    """X less its own column means, or less those given."""
+    return SparseCentred(X, mean) if issparse(X) else DenseCentred(X, threads, mean)
+
+
+class DenseCentred(CentredMatrix):
+    """Rows in an array; every product has the same bits for any number of threads."""
+
+    def __init__(self, X: Floats, threads: int, mean: NDArray[np.float64] | None = None) -> None:
+        self.shape = X.shape
+        self._X = X
+        self._threads = threads
+        self.mean = native.kernels.column_means(X, threads) if mean is None else mean
+
+    def scatter(self) -> NDArray[np.float64]:
+        """Xc^T Xc."""
+        return np.asarray(native.kernels.scatter(self._X, self.mean, self._threads))
+
+    def gram(self) -> NDArray[np.float64]:
+        """Xc Xc^T."""
+        columns = np.ascontiguousarray((self._X - self.mean).T)
+        return np.asarray(native.kernels.scatter(columns, np.zeros(self.shape[0]), self._threads))
+
+    def times(self, B: NDArray[Any]) -> Floats:
+        """Xc B."""
+        B = np.ascontiguousarray(B, dtype=self._X.dtype)
+        return np.asarray(native.kernels.project(self._X, self.mean, B, self._threads))
+
+    def transposed_times(self, Z: NDArray[Any]) -> NDArray[np.float64]:
+        """Xc^T Z."""
+        Z = np.ascontiguousarray(Z, dtype=self._X.dtype)
+        zeros = np.zeros(Z.shape[1])
+        return np.asarray(native.kernels.cross(Z, zeros, self._X, self.mean, self._threads)).T
+
+    def sum_of_squares(self) -> float:
+        """Column by column, in float64."""
+        blocks = (self._X[begin : begin + 4096] - self.mean for begin in range(0, self.shape[0], 4096))
+        return float(sum(np.einsum("ij,ij->", block, block, dtype=np.float64) for block in blocks))
+
+
+class SparseCentred(CentredMatrix):
+    """Rows in CSR; the mean enters the products as a correction, so that the matrix stays sparse."""
+
+    def __init__(self, X: Any, mean: NDArray[np.float64] | None = None) -> None:
+        self.shape = X.shape
+        self._X = X
+        self.mean = self._float64().sum(axis=0) / X.shape[0] if mean is None else mean
+
+    def _float64(self) -> Any:
+        return self._X.astype(np.float64)
+
+    def scatter(self) -> NDArray[np.float64]:
+        """X^T X - n mean mean^T."""
+        X = self._float64()
+        return np.asarray((X.T @ X).toarray() - self.shape[0] * np.outer(self.mean, self.mean))
+
+    def gram(self) -> NDArray[np.float64]:
+        """X X^T less the products with the mean."""
+        X = self._float64()
+        with_mean = X @ self.mean
+        return np.asarray((X @ X.T).toarray() - with_mean[:, None] - with_mean + self.mean @ self.mean)
+
+    def times(self, B: NDArray[Any]) -> Floats:
+        """X B - 1 (mean^T B)."""
+        dtype = self._X.dtype
+        return np.asarray(self._X @ B.astype(dtype) - (self.mean @ B).astype(dtype))
+
+    def transposed_times(self, Z: NDArray[Any]) -> NDArray[np.float64]:
+        """X^T Z - mean (1^T Z)."""
+        Z = Z.astype(np.float64)
+        return np.asarray(self._float64().T @ Z - np.outer(self.mean, Z.sum(axis=0)))
+
+    def sum_of_squares(self) -> float:
+        """Of the stored entries, less n |mean|^2."""
+        return float((self._float64().data ** 2).sum() - self.shape[0] * (self.mean @ self.mean))

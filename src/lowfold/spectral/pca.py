@@ -1,0 +1,125 @@
+"""Principal component analysis (Pearson 1901, Hotelling 1933).
+
+The directions v of largest variance of centred data Xc maximise v^T Xc^T Xc v over |v| = 1: they are the top
+eigenvectors of the scatter matrix Xc^T Xc = V diag(lam) V^T, and the coordinates are Y = Xc V. The n x n matrix
+Xc Xc^T has the same eigenvalues, and Y / sqrt(lam) for eigenvectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from lowfold import inputs
+from lowfold.backend import native
+from lowfold.errors import DataError, ParameterError
+from lowfold.estimator import Estimator, Stopwatch
+from lowfold.options import option, seed_of
+from lowfold.spectral.centred import CentredMatrix, centred
+from lowfold.spectral.principal import Eigenpairs, by_covariance, by_power, by_randomized, with_canonical_signs
+from lowfold.types import Floats
+
+DIRECT_SIZE = 4000  # smaller side of X up to which all eigenvalues at once are quicker than an iteration
+
+
+class PCA(Estimator):
+    """Principal component analysis: Y = (X - mean) V with V the directions of largest variance.
+
+    components_ (m, n_features), explained_variance_, explained_variance_ratio_, singular_values_, mean_, embedding_,
+    report_. Each component is turned so that its largest entry is positive.
+    """
+
+    accepts: ClassVar[frozenset[str]] = frozenset({inputs.ROWS, inputs.SPARSE_ROWS})
+
+    n_components: int = option(2, low=1, help="number of coordinates of the embedding")
+    solver: str = option(
+        "auto",
+        choices=("auto", "covariance", "randomized", "power"),
+        help="way to the eigenvectors: all at once, a block from random vectors, or one by one with deflation",
+    )
+    whiten: bool = option(False, help="wish to have coordinates of variance 1")
+    n_jobs: int | None = option(None, help="number of threads; None uses every core that this process may use")
+    random_state: int | np.random.RandomState | np.random.Generator | None = option(
+        0, low=0, help="seed of the start of the randomized and the power iteration; None draws one"
+    )
+    memory_limit: float | None = option(
+        None, above=0, help="number of bytes that a fit may need beside the data; None: all that is available"
+    )
+
+    def inverse_transform(self, Y: Any) -> Floats:
+        """Returns the points of the data space at coordinates Y: X = Y V^T + mean, each row by itself."""
+        check_is_fitted(self)
+        Y = check_array(Y, dtype=[np.float64, np.float32], order="C")
+        m = len(self.components_)
+        if Y.shape[1] != m:
+            raise DataError(
+                f"Y has {Y.shape[1]} columns, but the embedding has {m}. Pass coordinates as transform gives them."
+            )
+        back = np.ascontiguousarray(self.components_ * self._spread()[:, None], dtype=Y.dtype)
+        rows = native.kernels.project(Y, np.zeros(m), back, self._threads)
+        return np.asarray(rows + self.mean_.astype(Y.dtype))
+
+    def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
+        n, D = data.values.shape
+        if self.n_components > min(n, D):
+            raise ParameterError(
+                f"n_components={self.n_components} needs as many samples and features, but X has n_samples = {n} and "
+                f"n_features = {D}. Lower n_components to at most {min(n, D)}."
+            )
+        with watch.stage("centre"):
+            X = centred(data.values, self._threads)
+        with watch.stage("eigenvectors"):
+            pairs = self._solve(X)
+            self._keep(X, pairs)
+        findings.update(
+            solver=self._solver(n, D), residual=pairs.residual, iterations=pairs.iterations, eigenvalues=pairs.values
+        )
+        with watch.stage("project"):
+            return X.times(self._basis())
+
+    def _solve(self, X: CentredMatrix) -> Eigenpairs:
+        solver = self._solver(*X.shape)
+        if solver == "covariance":
+            return by_covariance(X, self.n_components)
+        rng = np.random.default_rng(seed_of(self.random_state))
+        return (by_randomized if solver == "randomized" else by_power)(X, self.n_components, rng)
+
+    def _solver(self, n: int, D: int) -> str:
+        if self.solver != "auto":
+            return self.solver
+        return "covariance" if min(n, D) <= max(DIRECT_SIZE, 8 * self.n_components) else "randomized"
+
+    def _keep(self, X: CentredMatrix, pairs: Eigenpairs) -> None:
+        degrees = max(X.shape[0] - 1, 1)
+        total = X.sum_of_squares()
+        self.mean_ = X.mean
+        self.components_ = np.ascontiguousarray(with_canonical_signs(pairs.vectors).T)
+        self.explained_variance_ = pairs.values / degrees
+        self.explained_variance_ratio_ = pairs.values / total if total > 0 else np.zeros_like(pairs.values)
+        self.singular_values_ = np.sqrt(pairs.values)
+
+    def _spread(self) -> Any:
+        """Standard deviation of each coordinate when whitened, else 1."""
+        return np.sqrt(self.explained_variance_) if self.whiten else np.ones(len(self.components_))
+
+    def _basis(self) -> Any:
+        """V, its columns divided by the spread; a direction without variance stays as it is."""
+        spread = self._spread()
+        negligible = spread <= np.finfo(float).eps * spread.max(initial=0) * np.sqrt(len(self.mean_))
+        return self.components_.T / np.where(negligible, 1.0, spread)
+
+    def _place(self, data: inputs.Data) -> Floats:
+        return centred(data.values, self._threads, self.mean_).times(self._basis())
+
+    def _memory(self, n_samples: int, n_features: int) -> int:
+        m, small = self.n_components, min(n_samples, n_features)
+        kept = 8 * m * (n_samples + n_features)
+        if self._solver(n_samples, n_features) == "randomized":
+            return kept + 4 * 8 * (m + 10) * (n_samples + n_features)
+        gram = 2 * 8 * n_samples * n_features if n_features > n_samples else 0
+        return kept + 3 * 8 * small**2 + gram
+
+    def _cheaper(self) -> str:
+        return "Use solver='randomized', which needs no square matrix, or fewer components."

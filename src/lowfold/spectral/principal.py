@@ -1,0 +1,120 @@
+"""The largest eigenvalues of Xc^T Xc and their vectors, in three ways."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from lowfold.errors import ConvergenceWarning
+from lowfold.spectral.centred import CentredMatrix
+
+OVERSAMPLING = 10  # vectors beyond those asked for: the subspace iteration converges with the gap behind them
+MAX_ITERATIONS = 1000
+# Of the largest eigenvalue: a residual of the randomized and the power iteration. Vectors are then right to about
+# this over their relative gap, which is far below what can be seen in a map.
+TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Eigenpairs:
+    """values (m,), largest first; vectors (D, m); the largest residual relative to values[0]; iterations done."""
+
+    values: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+    residual: float
+    iterations: int = 0
+
+
+def by_covariance(X: CentredMatrix, m: int) -> Eigenpairs:
+    """All at once from the smaller of Xc^T Xc and Xc Xc^T, which share their eigenvalues: Xc^T u = sqrt(lam) v."""
+    n, D = X.shape
+    A = X.scatter() if D <= n else X.gram()
+    values, vectors = _largest(A, m)
+    residual = _residual(A @ vectors, vectors, values)
+    if D > n:
+        vectors = _orthonormal(X.transposed_times(vectors))
+    return Eigenpairs(values, vectors, residual)
+
+
+def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
+    """Subspace iteration from random vectors, with Rayleigh-Ritz: Q <- orth(Xc^T Xc Q) until the residuals are small.
+
+    Halko, Martinsson, Tropp, "Finding structure with randomness" (2011). Cost per iteration 4 n D (m + 10).
+    """
+    size = min(m + OVERSAMPLING, *X.shape)
+    Q = _orthonormal(rng.standard_normal((X.shape[1], size)))
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        AQ = X.transposed_times(X.times(Q))
+        values, rotation = _largest(Q.T @ AQ, m)
+        vectors = Q @ rotation
+        residual = _residual(AQ @ rotation, vectors, values)
+        if residual <= TOLERANCE:
+            break
+        Q = _orthonormal(AQ)
+    else:
+        _warn("randomized", residual)
+    return Eigenpairs(values, vectors, residual, iteration)
+
+
+def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
+    """One vector after another: b <- A b / |A b| until A b = lam b, then A <- A - lam b b^T (deflation)."""
+    A = X.scatter()
+    values, vectors = np.zeros(m), np.zeros((len(A), m))
+    iterations, worst = 0, 0.0
+    for j in range(m):
+        b = rng.standard_normal(len(A))
+        b -= vectors @ (vectors.T @ b)
+        b /= np.linalg.norm(b)
+        for _ in range(MAX_ITERATIONS):
+            Ab = A @ b
+            values[j] = b @ Ab
+            residual = np.linalg.norm(Ab - values[j] * b) / max(values[0], np.finfo(float).tiny)
+            iterations += 1
+            if residual <= TOLERANCE:
+                break
+            b = Ab - vectors @ (vectors.T @ Ab)  # rounding would bring the vectors already found back
+            b /= np.linalg.norm(b)
+        worst = max(worst, float(residual))
+        vectors[:, j] = b
+        A -= values[j] * np.outer(b, b)
+    if worst > TOLERANCE:
+        _warn("power", worst)
+    order = np.argsort(-values, kind="stable")
+    return Eigenpairs(np.maximum(values[order], 0), vectors[:, order], worst, iterations)
+
+
+def with_canonical_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same vectors, each turned so that its entry of largest size is positive."""
+    largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
+    return vectors * np.where(largest < 0, -1.0, 1.0)
+
+
+def _largest(A: NDArray[np.float64], m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The m largest eigenvalues, none below zero, and their vectors, largest first."""
+    values, vectors = scipy.linalg.eigh(A, subset_by_index=(len(A) - m, len(A) - 1))
+    return np.maximum(values[::-1], 0), vectors[:, ::-1]
+
+
+def _residual(AV: NDArray[Any], vectors: NDArray[Any], values: NDArray[Any]) -> float:
+    """max_j |A v_j - lam_j v_j| / lam_1."""
+    lengths = np.linalg.norm(AV - vectors * values, axis=0)
+    return float(lengths.max() / max(values[0], np.finfo(float).tiny))
+
+
+def _orthonormal(V: NDArray[Any]) -> NDArray[np.float64]:
+    return np.linalg.qr(V.astype(np.float64))[0]
+
+
+def _warn(solver: str, residual: float) -> None:
+    warnings.warn(
+        f"solver='{solver}' stopped after {MAX_ITERATIONS} iterations with a residual of {residual:.1e} "
+        f"({TOLERANCE:.0e} is wanted): some components lie too close together to be told apart by it. "
+        f"Use solver='covariance', or fewer components.",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
