@@ -58,8 +58,9 @@ class PythonIndex {
     }
 
     /// (indices, needed): the exact neighbours of some of the indexed points, and the alpha that each would have needed.
-    auto calibrate(const Vector<std::int32_t>& subset, std::size_t k, int threads) const {
-        Request<T> request{.subset = subset.data(), .count = subset.shape(0), .k = k, .alpha = INFINITE};
+    auto calibrate(const Vector<std::int32_t>& subset, std::size_t k, float caution, int threads) const {
+        Request<T> request{
+            .subset = subset.data(), .count = subset.shape(0), .k = k, .alpha = INFINITE, .caution = caution};
         auto indices = new_matrix<std::int32_t>(request.count, k);
         auto needed = new_matrix<float>(request.count, k);
         std::vector<T> distances(request.count * k);

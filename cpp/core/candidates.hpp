@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine.hpp"
 
@@ -21,13 +22,14 @@ class Candidates {
           count_(rows),
           tightened_(rows),
           cut_(rows),
+          bound_(rows),
           size_(rows) {}
 
     void reset(std::size_t rows, const float* sizes, float error) {
         error_ = error;
         for (std::size_t i = 0; i < rows; ++i) {
             count_[i] = tightened_[i] = 0;
-            cut_[i] = EVERYTHING;
+            cut_[i] = bound_[i] = EVERYTHING;
             size_[i] = sizes[i];
         }
     }
@@ -37,9 +39,10 @@ class Candidates {
     float cut(int row) const { return cut_[row]; }
 
     /// An upper bound of the distance to the last wanted neighbour, in the space that is searched.
-    float radius(int row) const {
-        return Engine::INNER ? std::sqrt(std::max(2 * cut_[row] + size_[row], 0.0f)) : cut_[row];
-    }
+    float largest_radius(int row) const { return length(row, cut_[row]); }
+
+    /// The same without allowing for the error: right on average, where only that matters.
+    float likely_radius(int row) const { return length(row, bound_[row] + error_ / 2 * size_[row]); }
 
     /// Adds the chosen lanes of one register; `first` is the position of lane 0.
     void add(int row, Vec<float> scores, std::uint32_t chosen, std::int32_t first) {
@@ -57,29 +60,39 @@ class Candidates {
     }
 
     /// Lowers the cut to the wanted-th score plus the error, and drops what is above it. Where too many remain
-    /// (ties, or errors larger than the differences), resolve(positions, count) moves the `wanted` nearest to the
-    /// front by their exact distance.
-    template <class Resolve>
-    void tighten(int row, const Resolve& resolve) {
+    /// (ties, or errors larger than the differences), nearest(positions, count) says which are the `wanted` nearest by
+    /// their exact distance, and only these stay.
+    template <class Nearest>
+    void tighten(int row, const Nearest& nearest) {
         if (static_cast<std::size_t>(count_[row]) < wanted_) return;
         tightened_[row] = 1;
-        const float bound = bound_of_wanted(row);
+        const float bound = bound_[row] = bound_of_wanted(row);
         const float reach = Engine::INNER ? std::max(2 * bound + size_[row], 0.0f) : bound;
         // With |y| <= |x| + D in engine.hpp's bracket: 3 |x| + 2 D to first order in the error; the rest covers the
         // second order for errors up to 0.05.
         cut_[row] = std::min(cut_[row], bound + 3.5f * error_ * (size_[row] + reach));
         drop_above_cut(row);
         if (static_cast<std::size_t>(count_[row]) > capacity_ / 2) {
-            resolve(positions_.data() + row * stride_, count_[row]);
-            count_[row] = static_cast<int>(wanted_);
-            // Their scores no longer matter but for being counted: they are all within the cut.
-            std::fill_n(&scores_[row * stride_], wanted_, bound);
+            float* scores = &scores_[row * stride_];
+            std::int32_t* positions = &positions_[row * stride_];
+            const std::vector<char>& stays = nearest(positions, count_[row]);
+            int kept = 0;
+            for (int i = 0; i < count_[row]; ++i) {
+                scores[kept] = scores[i];
+                positions[kept] = positions[i];
+                kept += stays[i];
+            }
+            count_[row] = kept;
         }
     }
 
    private:
     // Below the infinite score of a panel's empty columns.
     static constexpr float EVERYTHING = std::numeric_limits<float>::max();
+
+    float length(int row, float score) const {
+        return Engine::INNER ? std::sqrt(std::max(2 * score + size_[row], 0.0f)) : score;
+    }
 
     /// A value that at least `wanted` scores, and few more, do not exceed: bisection, counting whole registers.
     float bound_of_wanted(int row) {
@@ -133,7 +146,7 @@ class Candidates {
     Buffer<std::int32_t> positions_;
     std::vector<int> count_;
     std::vector<char> tightened_;
-    std::vector<float> cut_, size_;
+    std::vector<float> cut_, bound_, size_;
     float error_ = 0;
 };
 

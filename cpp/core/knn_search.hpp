@@ -57,6 +57,7 @@ struct CellIndex<T, Engine, Operation>::Batch {
     Buffer<std::int32_t> visitors;
     Buffer<T> points;  // the queries as they came, padded
     std::vector<Rank<T>> ranked;
+    std::vector<char> stays;
 
     Batch(const CellIndex& index, const Request<T>& request, std::size_t capacity)
         : index(index),
@@ -175,20 +176,31 @@ struct CellIndex<T, Engine, Operation>::Batch {
     }
 
     [[gnu::noinline]] void tighten(int row) {
-        candidates.tighten(row, [&](std::int32_t* positions, int count) {
-            rank(row, positions, count);
-            for (std::size_t i = 0; i < wanted; ++i) positions[i] = index.position_[ranked[i].index()];
+        candidates.tighten(row, [&](const std::int32_t* positions, int count) -> const std::vector<char>& {
+            measure(row, positions, count);
+            auto last = ranked;
+            std::nth_element(last.begin(), last.begin() + (wanted - 1), last.end());
+            stays.resize(count);
+            for (int i = 0; i < count; ++i) stays[i] = !(last[wanted - 1] < ranked[i]);
+            return stays;
         });
-        if (!everywhere) reach[row] = request.alpha * candidates.radius(row);
+        if (everywhere) return;
+        reach[row] = request.alpha < 1 ? request.alpha * candidates.likely_radius(row)
+                                       : request.alpha * candidates.largest_radius(row);
     }
 
-    /// The nearest `wanted` of the positions, nearest first, into `ranked`.
-    void rank(int row, const std::int32_t* positions, int count) {
+    /// The exact distances of the positions, with the points' indices, into `ranked`.
+    void measure(int row, const std::int32_t* positions, int count) {
         const T* query = &points[row * index.padded_];
         ranked.resize(count);
         for (int i = 0; i < count; ++i)
             ranked[i] = Rank<T>(distance(index.metric_, query, index.row(positions[i]), index.padded_),
                                 index.order_[positions[i]]);
+    }
+
+    /// The nearest `wanted` candidates, nearest first, into `ranked`.
+    void rank(int row) {
+        measure(row, candidates.positions(row), candidates.count(row));
         if (ranked.size() > 2 * wanted) {
             std::nth_element(ranked.begin(), ranked.begin() + wanted, ranked.end());
             ranked.resize(wanted);
@@ -199,7 +211,7 @@ struct CellIndex<T, Engine, Operation>::Batch {
 
     void finish(int row, std::int32_t item) {
         tighten(row);
-        rank(row, candidates.positions(row), candidates.count(row));
+        rank(row);
         const std::int32_t itself = self ? original(item) : -1;
         std::int32_t* indices = request.indices + item * request.k;
         T* distances = request.distances + item * request.k;

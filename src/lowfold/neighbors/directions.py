@@ -11,6 +11,8 @@ from lowfold.neighbors.duplicates import rows_index
 from lowfold.neighbors.interface import NeighborIndex, Settings, lowest_entry, read_queries, without_self
 from lowfold.types import Floats, Neighbors
 
+ROWS_AT_ONCE = 4096
+
 
 class DirectionIndex(NeighborIndex):
     """1 - cos(x, y), or for correlation the same of rows less their mean.
@@ -75,11 +77,22 @@ class DirectionIndex(NeighborIndex):
 
 def directions(X: Floats, centred: bool) -> tuple[Floats, NDArray[np.bool_]]:
     """(unit vectors along the rows of X, which rows have a direction at all)."""
-    rows = X - X.mean(axis=1, keepdims=True) if centred else X
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    has_direction = largest[:, 0] > 0
-    if centred:  # the mean of a constant row is off by rounding
-        has_direction &= largest[:, 0] > 8 * np.finfo(X.dtype).eps * np.abs(X).max(axis=1)
-    rows = rows / np.where(has_direction[:, None], largest, 1)  # so that squares neither overflow nor vanish
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.ascontiguousarray(rows / np.where(has_direction[:, None], lengths, 1)), has_direction
+    units = np.empty_like(X)
+    has_direction = np.empty(len(X), bool)
+    for begin in range(0, len(X), ROWS_AT_ONCE):
+        block = slice(begin, begin + ROWS_AT_ONCE)
+        units[block], has_direction[block] = _directions(X[block].astype(np.float64), centred)
+    return units, has_direction
+
+
+def _directions(rows: NDArray[np.float64], centred: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    smallest = np.zeros(len(rows))
+    if centred:
+        # What is left of a constant row is the rounding of its mean.
+        smallest = 8 * np.finfo(float).eps * np.abs(rows).max(axis=1)
+        rows = rows - rows.mean(axis=1, keepdims=True)
+    largest = np.abs(rows).max(axis=1)
+    has_direction = largest > smallest
+    rows = rows / np.where(has_direction, largest, 1)[:, None]  # so that squares neither overflow nor vanish
+    lengths = np.linalg.norm(rows, axis=1)
+    return rows / np.where(has_direction, lengths, 1)[:, None], has_direction

@@ -17,11 +17,12 @@ from lowfold.types import Floats, Indices, Neighbors
 MIN_CELL = 250  # points below which dividing space costs more than it saves
 BYTES_FROM = 16  # dimensions from which 8-bit scores are faster than float32 ones
 # One standard deviation of an 8-bit score's error is about this over sqrt(dimensions), as a share of its worst case.
-BYTE_CAUTION = 0.17
-SAMPLE = 512  # points whose true neighbours set the reach of the search (half of them) and test it (the others)
+BYTE_DEVIATION = 0.17
+CERTAIN = 6  # standard deviations that no score is off by
+SAMPLE = 768  # points whose true neighbours set the reach of the search (two thirds) and test it (the others)
+TESTED = 256
 SAMPLE_STREAM = 1 << 32  # of the random numbers: apart from those that the cells use
-RESERVE = 0.2  # share of the neighbours that may be missed, kept back for the noise of the sample
-ATTEMPTS = 3  # at reaching the recall before the search becomes exact
+ATTEMPTS = 4  # at reaching the recall before the search becomes exact
 
 
 class SpatialIndex(NeighborIndex):
@@ -68,19 +69,20 @@ class SpatialIndex(NeighborIndex):
         return self._plans[k]
 
     def _calibrated(self, k: int, target: float) -> _Plan:
-        """The smallest reach that gives the recall on one half of a sample and keeps it on the other."""
+        """The smallest reach that gives the recall on one part of a sample and keeps it on the other."""
         sample = sample_points(self.n, self._seed)
         k_sample = min(k, self.n - 1)
-        true, needed = self._index.calibrate(sample, k_sample, self._threads)
-        caution = BYTE_CAUTION / math.sqrt(self._X.shape[1]) if self._bytes else 1.0
-        missed = (1 - target) * (1 - RESERVE)
+        caution = BYTE_DEVIATION / math.sqrt(self._X.shape[1]) if self._bytes else 1.0
+        true, needed = self._index.calibrate(sample, k_sample, min(1.0, CERTAIN * caution), self._threads)
+        # The search sees a little more than this counts: its radius only shrinks to the last distance.
+        missed = 0.9 * (1 - target)
         for _ in range(ATTEMPTS):
-            alpha = float(np.quantile(needed[::2], 1 - missed, method="higher"))
-            found, _ = self._index.search(None, sample[1::2], k_sample, alpha, caution, self._threads)
-            recall = share_found(found, true[1::2])
+            alpha = float(np.quantile(needed[TESTED:], 1 - missed, method="higher"))
+            found, _ = self._index.search(None, sample[:TESTED], k_sample, alpha, caution, self._threads)
+            recall = share_found(found, true[:TESTED])
             if recall >= target:
                 return _Plan(alpha, caution, recall)
-            missed, caution = missed / 3, min(1.0, caution * 4)
+            missed, caution = missed / 2, min(1.0, caution * 2)
         return EXACT
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:

@@ -1,0 +1,138 @@
+"""What the tests share: every estimator, small data, comparison by bits, and scripts in a process of their own."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from scipy.sparse import issparse
+
+import lowfold
+from lowfold.options import parameters
+
+ESTIMATORS = [*lowfold.METHODS.values(), lowfold.NeighborGraph]
+
+# scikit-learn's checks fit ten points; a method refuses more neighbours than there are points.
+FOR_SMALL_DATA = {"n_neighbors": 6, "perplexity": 2.0}
+
+HANG_SECONDS = 300  # far beyond any test: what takes longer will not come back
+
+settings.register_profile("lowfold", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("lowfold")
+
+
+def declared(cls: type) -> set[str]:
+    """The names of the parameters of a class."""
+    return {parameter.name for parameter in parameters(cls)}
+
+
+def model_of(cls: type, **changes: Any) -> Any:
+    """An unfitted estimator that can be fitted to a few points."""
+    small = {name: value for name, value in FOR_SMALL_DATA.items() if name in declared(cls)}
+    return cls(**(small | changes))
+
+
+def dense(Y: Any) -> Any:
+    """A result as an array: a graph is written out, once its indices have been looked at."""
+    if not issparse(Y):
+        return Y
+    assert ((Y.indices >= 0) & (Y.indices < Y.shape[1])).all(), "neighbours that do not exist"
+    return Y.toarray()
+
+
+def embed(model: Any, X: Any) -> Any:
+    """What fit_transform gives, as an array."""
+    return dense(model.fit_transform(X))
+
+
+def place(model: Any, X: Any) -> Any:
+    """What transform gives, as an array."""
+    return dense(model.transform(X))
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Whether two arrays agree in type, shape and every bit."""
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def cloud(n: int = 60, d: int = 5, *, seed: int = 0, dtype: Any = np.float64) -> Any:
+    """Normal random points, none of them twice."""
+    return np.random.default_rng(seed).standard_normal((n, d)).astype(dtype)
+
+
+def name_of(cls: type) -> str:
+    """The name of a class, to identify a test."""
+    return cls.__name__
+
+
+@pytest.fixture(scope="session", params=lowfold.METHODS.values(), ids=name_of)
+def method(request: pytest.FixtureRequest) -> Any:
+    """Every method of the registry."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=ESTIMATORS, ids=name_of)
+def estimator(request: pytest.FixtureRequest) -> Any:
+    """Every method, and the neighbour graph."""
+    return request.param
+
+
+@pytest.fixture
+def start_script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts Python source in a process of its own, which can import this module; ends it with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(source: str, **environment: str) -> subprocess.Popen[str]:
+        script = tmp_path / "script.py"
+        script.write_text(source)
+        path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+        process = subprocess.Popen(
+            [sys.executable, str(script)],
+            env=os.environ | {"PYTHONPATH": path} | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def run_script(start_script: Callable[..., subprocess.Popen[str]]) -> Callable[..., str]:
+    """Runs Python source in a process of its own and returns what it prints; it must end, and end well."""
+
+    def run(source: str, **environment: str) -> str:
+        process = start_script(source, **environment)
+        output, errors = process.communicate(timeout=HANG_SECONDS / 3)
+        assert process.returncode == 0, errors
+        return output
+
+    return run
+
+
+_terminal = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps the terminal, which the tests' own output does not reach, for the word on a hang."""
+    config.stash[_terminal] = os.dup(2)
+
+
+@pytest.fixture(autouse=True)
+def _no_test_hangs(request: pytest.FixtureRequest) -> Iterator[None]:
+    faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=request.config.stash[_terminal])
+    yield
+    faulthandler.cancel_dump_traceback_later()
