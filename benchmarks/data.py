@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +29,26 @@ def load(name: str, *, smoke: bool = False) -> NDArray[np.float32]:
     return np.ascontiguousarray(X[:SMOKE_ROWS]) if smoke else X
 
 
+def require(names: Iterable[str]) -> None:
+    """Ends the run before anything is measured if one of these sets is missing."""
+    for name in names:
+        _file("mnist" if name == "mnist50" else name)
+
+
 def _stored(name: str) -> NDArray[np.float32]:
-    path = _folder() / f"{name}.npz"
-    if not path.is_file():
-        sys.exit(
-            f"The data set {name} is not there: {path.name} is missing in {path.parent}. "
-            f"Set LOWFOLD_DATA to the folder that holds it."
-        )
-    with np.load(path) as arrays:
+    with np.load(_file(name)) as arrays:
         return np.ascontiguousarray(arrays["X"], dtype=np.float32)
 
 
-def _folder() -> Path:
-    return Path(os.environ.get("LOWFOLD_DATA", ROOT / ".." / "shared" / "data")).resolve()
+def _file(name: str) -> Path:
+    folder = Path(os.environ.get("LOWFOLD_DATA", ROOT / ".." / "shared" / "data")).resolve()
+    path = folder / f"{name}.npz"
+    if not path.is_file():
+        sys.exit(
+            f"The data set {name} is not there: {path.name} is missing in {folder}. "
+            f"Set LOWFOLD_DATA to the folder that holds it."
+        )
+    return path
 
 
 def _mnist50() -> NDArray[np.float32]:

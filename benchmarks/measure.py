@@ -30,7 +30,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What ours has to reach: at most `ratio` times the best peer or at most `value`, at no less than these qualities."""
+    """What ours has to reach: at most `ratio` times the best peer, or at most `value`, and qualities within limits."""
 
     ratio: float | None = None
     value: float | None = None

@@ -9,10 +9,10 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from conftest import cloud, declared, dense, embed, model_of, place, same_bits
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from conftest import cloud, declared, dense, embed, model_of, place, same_bits
 from lowfold import LowfoldError
 
 
@@ -36,6 +36,7 @@ def unaligned(X):
 
 # The same numbers in other clothes.
 LAYOUTS = {
+    "as it is": np.copy,
     "read-only": read_only,
     "Fortran order": np.asfortranarray,
     "every other row": lambda X: np.repeat(X, 2, axis=0)[::2],
@@ -56,8 +57,9 @@ def test_only_the_numbers_count_not_how_they_lie_in_memory(estimator, layout, dt
     X = cloud(dtype=dtype)
     model = model_of(estimator)
     found = embed(model, LAYOUTS[layout](X))
-    assert same_bits(found, embed(model_of(estimator), X))
-    assert same_bits(place(model, LAYOUTS[layout](X)), place(model_of(estimator).fit(X), X))
+    expected = embed(model_of(estimator), X)
+    assert same_bits(found, expected)
+    assert same_bits(place(model, LAYOUTS[layout](X)), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
@@ -147,7 +149,7 @@ SHAPES = {
     "constant columns": lambda X: np.where(np.arange(X.shape[1]) % 2, X, 7),
     "on a line": lambda X: X[:, :1] * np.arange(1, X.shape[1] + 1, dtype=X.dtype),
     "on a grid": lambda X: np.round(X),
-    "tiny": lambda X: X * np.finfo(X.dtype).tiny,
+    "subnormal": lambda X: 1024 * X * np.finfo(X.dtype).smallest_subnormal,
     "very small": lambda X: X * np.sqrt(np.finfo(X.dtype).tiny),
     "huge": lambda X: X / np.abs(X).max() * {"f": 1e17, "d": 1e149}[X.dtype.char],
     "far away": lambda X: X + X.dtype.type(1e6),
@@ -167,6 +169,7 @@ def assert_says_what_was_given_and_what_to_do(error):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=8)  # for each shape of each estimator, beside the examples below
 @given(
     n=st.integers(1, 50),
     d=st.integers(1, 5),
@@ -177,9 +180,7 @@ def assert_says_what_was_given_and_what_to_do(error):
 )
 @example(n=1, d=1, n_components=1, k=1, seed=0, dtype=np.float64)
 @example(n=2, d=1, n_components=1, k=1, seed=0, dtype=np.float32)
-@example(n=2, d=2, n_components=2, k=1, seed=0, dtype=np.float64)
 @example(n=3, d=2, n_components=2, k=2, seed=0, dtype=np.float64)
-@example(n=50, d=1, n_components=1, k=6, seed=0, dtype=np.float64)
 @example(n=50, d=5, n_components=2, k=6, seed=0, dtype=np.float32)
 @example(n=50, d=5, n_components=2, k=6, seed=0, dtype=np.float64)
 def test_any_few_points_give_a_finite_result_or_a_clear_error(estimator, shape, n, d, n_components, k, seed, dtype):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from unittest import SkipTest
 
 import pytest
-from conftest import ESTIMATORS, cloud, embed, model_of, name_of
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from conftest import ESTIMATORS, cloud, embed, model_of, name_of
 
 # scikit-learn runs these on its own estimators, but leaves them out of `check_estimator`.
 FURTHER_CHECKS = (
@@ -49,7 +50,7 @@ def common_checks():
                 yield pytest.param(model, check, id=f"{cls.__name__}-{check.func.__name__}-{details}".rstrip("-"))
 
 
-@pytest.mark.parametrize(("model", "check"), common_checks())
+@pytest.mark.parametrize(("model", "check"), list(common_checks()))
 def test_common_check_of_scikit_learn_passes(model, check):
     try:
         check(model)

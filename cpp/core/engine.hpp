@@ -112,6 +112,12 @@ struct ByteEngine {
         return s;
     }
 
+    /// sum += the four products of each lane. In assembly, since GCC 12 copies and spills the accumulators of the
+    /// intrinsic, which costs half of the speed.
+    static void add_products(__m512i& sum, __m512i unsigned_bytes, __m512i signed_bytes) {
+        asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(unsigned_bytes), "v"(signed_bytes));
+    }
+
     template <int ROWS>
     static void score(const Unit* rows, const float* row_scales, const Unit* panel, const float* sizes,
                       const float* scales, std::size_t depth, float error,
@@ -125,8 +131,8 @@ struct ByteEngine {
 #pragma GCC unroll 16
             for (int i = 0; i < ROWS; ++i) {
                 const __m512i x = _mm512_set1_epi32(rows[(p + 1) * ROWS + i]);
-                sum[i][0] = _mm512_dpbusd_epi32(sum[i][0], y0, x);
-                sum[i][1] = _mm512_dpbusd_epi32(sum[i][1], y1, x);
+                add_products(sum[i][0], y0, x);
+                add_products(sum[i][1], y1, x);
             }
         }
 #pragma GCC unroll 2

@@ -37,7 +37,7 @@ struct Data {
     T* row(std::size_t i) { return values.data() + i * columns; }
     const T* row(std::size_t i) const { return values.data() + i * columns; }
     MatrixView<const T> view() const { return {values.data(), rows, columns}; }
-    MatrixView<T> view() { return {values.data(), rows, columns}; }
+    MatrixView<T> writable() { return {values.data(), rows, columns}; }
 };
 
 enum class Shape { random, clustered, lattice, duplicated, outlier, uncentred, tiny };
@@ -46,8 +46,7 @@ inline constexpr Shape SHAPES[] = {Shape::random,  Shape::clustered, Shape::latt
                                    Shape::outlier, Shape::uncentred, Shape::tiny};
 
 inline const char* name(Shape shape) {
-    constexpr const char* NAMES[] = {"random",  "clustered", "lattice", "duplicated",
-                                     "outlier", "uncentred", "tiny"};
+    constexpr const char* NAMES[] = {"random", "clustered", "lattice", "duplicated", "outlier", "uncentred", "tiny"};
     return NAMES[static_cast<int>(shape)];
 }
 

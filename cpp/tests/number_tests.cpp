@@ -158,8 +158,8 @@ void distance_of_zeros_of_either_sign_is_plus_zero() {
         std::vector<T> x(2 * WIDTH<T>), y(2 * WIDTH<T>);
         x[p] = T{-0.0};
         for (const Metric metric : METRICS)
-            for (const T found : {distance(metric, x.data(), y.data(), x.size()),
-                                  distance(metric, y.data(), x.data(), x.size())})
+            for (const T found :
+                 {distance(metric, x.data(), y.data(), x.size()), distance(metric, y.data(), x.data(), x.size())})
                 expect(found == 0 && !std::signbit(found), text("metric ", static_cast<int>(metric), ", place ", p));
     }
 }
@@ -186,7 +186,6 @@ void fingerprints_are_equal_for_equal_rows_only() {
     std::sort(found.begin(), found.end());
     expect_equal(std::unique(found.begin(), found.end()) - found.begin(), 4998, "different fingerprints");
 }
-
 
 constexpr Test TESTS[] = {
     {"random: Philox gives the published answers", philox_gives_the_published_answers},

@@ -1,5 +1,3 @@
-#include "parallel.hpp"
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "harness.hpp"
+#include "parallel.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 // The child of a process with threads starts threads of its own here, which this sanitizer else forbids.
@@ -290,8 +289,7 @@ void the_pool_works_in_a_child_of_a_busy_parent() {
         while (!enough) wrong += !each_item_once(3, 50);
     });
     try {
-        for (int round = 0; round < 5; ++round)
-            expect_in_child([] { return each_item_once(4, 1000); }, "in the child");
+        for (int round = 0; round < 5; ++round) expect_in_child([] { return each_item_once(4, 1000); }, "in the child");
     } catch (...) {
         enough = true;
         busy.join();

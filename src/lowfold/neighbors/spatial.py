@@ -15,10 +15,12 @@ from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
 MIN_CELL = 250  # points below which dividing space costs more than it saves
-BYTES_FROM = 16  # dimensions from which 8-bit scores are faster than float32 ones
-# One standard deviation of an 8-bit score's error is about this over sqrt(dimensions), as a share of its worst case.
-BYTE_DEVIATION = 0.17
-CERTAIN = 6  # standard deviations that no score is off by
+BYTES_FROM = 8  # dimensions from which 8-bit scores are faster than float32 ones
+# Shares of the 8-bit scores' worst-case error to allow for. Errors of sums grow with the square root of the
+# dimensions, worst cases with the dimensions: BYTE_SHARE / sqrt(d) is about one standard deviation.
+BYTE_SHARE = 0.17
+MOST_BYTE_SHARE = 0.02  # more costs time in few dimensions and finds nothing
+CERTAIN = 6  # times that: no score is off by so much
 SAMPLE = 768  # points whose true neighbours set the reach of the search (two thirds) and test it (the others)
 TESTED = 256
 SAMPLE_STREAM = 1 << 32  # of the random numbers: apart from those that the cells use
@@ -72,7 +74,7 @@ class SpatialIndex(NeighborIndex):
         """The smallest reach that gives the recall on one part of a sample and keeps it on the other."""
         sample = sample_points(self.n, self._seed)
         k_sample = min(k, self.n - 1)
-        caution = BYTE_DEVIATION / math.sqrt(self._X.shape[1]) if self._bytes else 1.0
+        caution = min(MOST_BYTE_SHARE, BYTE_SHARE / math.sqrt(self._X.shape[1])) if self._bytes else 1.0
         true, needed = self._index.calibrate(sample, k_sample, min(1.0, CERTAIN * caution), self._threads)
         # The search sees a little more than this counts: its radius only shrinks to the last distance.
         missed = 0.9 * (1 - target)

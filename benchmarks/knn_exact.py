@@ -1,0 +1,61 @@
+"""How fast are exact neighbours found, and do all agree on them?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import data
+import measure
+from judge import NeighborJudge
+from measure import Bar, Timed, timed
+from searchers import BRUTE, EXACT, FLAT, SEARCHERS, Found
+
+K = 15
+SIZES = (20_000, 70_000)
+SMOKE_SIZES = (1000, 3000)
+BAR = Bar(ratio=1.0, floors={"recall": 0.9999})  # not 1: float32 may swap neighbours that differ in the last digits
+
+
+def main() -> None:
+    chosen = measure.arguments(__doc__)
+    X = data.load("mnist50", smoke=chosen.smoke)
+    rows: list[dict[str, Any]] = []
+    for n in SMOKE_SIZES if chosen.smoke else SIZES:
+        rows.append(compared(np.ascontiguousarray(X[:n]), chosen.repeat))
+        measure.save(__file__, rows, smoke=chosen.smoke)
+
+
+def compared(X: Any, repeat: int) -> dict[str, Any]:
+    """The row of one size."""
+    judge = NeighborJudge(X, K)
+    for name in (EXACT, BRUTE, FLAT):
+        SEARCHERS[name].warm_up(X, K, "euclidean")
+    ours = SEARCHERS[EXACT].search(X, K, "euclidean", {}).indices
+    quality = partial(_quality, judge, ours)
+    entries = measure.alternate({name: _contestant(name, X) for name in (EXACT, BRUTE, FLAT)}, quality, repeat)
+    title = f"exact kNN k={K}, mnist50 ({len(X):,} × {X.shape[1]})"
+    return measure.row(title, entries.pop(EXACT), entries, BAR)
+
+
+def _contestant(name: str, X: Any) -> Callable[[], Timed]:
+    return partial(timed, partial(SEARCHERS[name].search, X, K, "euclidean", {}))
+
+
+def _quality(judge: NeighborJudge, ours: Any, found: Found) -> dict[str, float]:
+    """Recall on the sample, and over all rows the share of our neighbours that this search found too."""
+    return {"recall": judge.recall(found.indices), "agreement": _shared(ours, found.indices)}
+
+
+def _shared(ours: Any, theirs: Any) -> float:
+    # One more than the k of ours where the point itself is among theirs; a few rows at a time to save memory.
+    blocks = zip(np.array_split(ours, 100), np.array_split(theirs, 100), strict=True)
+    found = sum((a[:, :, None] == b[:, None, :]).any(axis=2).sum() for a, b in blocks)
+    return float(found / ours.size)
+
+
+if __name__ == "__main__":
+    main()

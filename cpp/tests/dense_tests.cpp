@@ -1,0 +1,206 @@
+// The tile of registers, and the dense products made of it.
+#include <algorithm>
+
+#include "data.hpp"
+#include "dense.hpp"
+#include "harness.hpp"
+
+namespace lowfold::tests {
+namespace {
+
+constexpr int THREAD_COUNTS[] = {1, 2, 3, 8};
+
+/// The first `rows` rows against one panel, as rows x PANEL entries.
+template <class Operation, class T>
+std::vector<T> tile(const Data<T>& left, const Data<T>& panel, int rows) {
+    std::vector<T> out(rows * PANEL<T>);
+    Buffer<T> interleaved(rows * left.columns);
+    interleave(interleaved.data(), left.columns, rows, [&](int i, std::size_t p) { return left.row(i)[p]; });
+    with_rows(rows, [&]<int ROWS>() {
+        Vec<T> sum[ROWS][TILE_VECTORS];
+        accumulate<Operation, ROWS>(interleaved.data(), panel.values.data(), left.columns, sum);
+        std::memcpy(out.data(), sum, sizeof(sum));
+    });
+    return out;
+}
+
+template <class T>
+struct TileData {
+    Data<T> left, panel;
+    explicit TileData(std::size_t depth)
+        : left(make_data<T>(Shape::random, TILE_ROWS, depth, 1)),
+          panel(make_data<T>(Shape::random, depth, PANEL<T>, 2)) {}
+};
+
+template <class Operation, class T>
+void expect_same_bits_for_any_row_count() {
+    for (const std::size_t depth : {0, 1, 2, 37}) {
+        const TileData<T> data(depth);
+        const auto full = tile<Operation>(data.left, data.panel, TILE_ROWS);
+        for (int rows = 1; rows < TILE_ROWS; ++rows) {
+            const auto part = tile<Operation>(data.left, data.panel, rows);
+            expect(std::memcmp(part.data(), full.data(), part.size() * sizeof(T)) == 0, text(rows, " rows"));
+        }
+    }
+}
+
+template <class T>
+void any_row_count_gives_the_bits_of_the_full_tile() {
+    expect_same_bits_for_any_row_count<InnerProduct, T>();
+    expect_same_bits_for_any_row_count<SumOfDifferences, T>();
+    expect_same_bits_for_any_row_count<LargestDifference, T>();
+}
+
+template <class T>
+void the_three_operations_are_those_of_plain_loops() {
+    for (const std::size_t depth : {0, 1, 2, 37}) {
+        const TileData<T> data(depth);
+        const auto product = tile<InnerProduct>(data.left, data.panel, TILE_ROWS);
+        const auto sum = tile<SumOfDifferences>(data.left, data.panel, TILE_ROWS);
+        const auto largest = tile<LargestDifference>(data.left, data.panel, TILE_ROWS);
+        for (int i = 0; i < TILE_ROWS; ++i)
+            for (int j = 0; j < PANEL<T>; ++j) {
+                double inner = 0, size = 0;
+                T differences = 0, most = 0;
+                for (std::size_t p = 0; p < depth; ++p) {
+                    const T x = data.left.row(i)[p], y = data.panel.row(p)[j];
+                    inner += double{x} * double{y};
+                    size += std::abs(double{x} * double{y});
+                    differences += std::abs(x - y);
+                    most = std::max(most, std::abs(x - y));
+                }
+                const int at = i * PANEL<T> + j;
+                // Two roundings for each term at most.
+                const double tolerance = 2 * static_cast<double>(depth) * std::numeric_limits<T>::epsilon() * size;
+                expect_close(product[at], inner, tolerance, "inner product");
+                expect_equal(sum[at], differences, "sum of differences");
+                expect_equal(largest[at], most, "largest difference");
+            }
+    }
+}
+
+/// For each column a mean; not the true one, so that nothing cancels.
+template <class T>
+std::vector<double> some_mean(const Data<T>& X) {
+    std::vector<double> mean(X.columns);
+    for (std::size_t p = 0; p < X.columns; ++p) mean[p] = 0.25 + 0.01 * static_cast<double>(p);
+    return mean;
+}
+
+template <class T>
+void a_projection_is_that_of_a_plain_loop() {
+    for (const std::size_t depth : {1, 5, 33})
+        for (const std::size_t columns : {1, 2, PANEL<T> - 1, PANEL<T>, PANEL<T> + 1, 2 * PANEL<T> + 3}) {
+            const auto X = make_data<T>(Shape::random, 2 * TILE_ROWS + 1, depth, 1);
+            const auto B = make_data<T>(Shape::random, depth, columns, 2);
+            const auto mean = some_mean(X);
+            Data<T> Y(X.rows, columns);
+            project(Context{2, {}}, X.view(), mean.data(), B.view(), Y.writable());
+            for (std::size_t i = 0; i < X.rows; ++i)
+                for (std::size_t j = 0; j < columns; ++j) {
+                    double wanted = 0, size = 0;
+                    for (std::size_t p = 0; p < depth; ++p) {
+                        const double term = (X.row(i)[p] - mean[p]) * B.row(p)[j];
+                        wanted += term;
+                        size += std::abs(term);
+                    }
+                    // Centring, product and sum round each term once.
+                    const double tolerance = 3 * static_cast<double>(depth) * std::numeric_limits<T>::epsilon() * size;
+                    expect_close(Y.row(i)[j], wanted, tolerance, text("entry ", i, ", ", j));
+                }
+        }
+}
+
+template <class T>
+void a_projected_row_depends_on_that_row_alone() {
+    const auto X = make_data<T>(Shape::random, 20 * TILE_ROWS + 7, 19, 1);
+    const auto B = make_data<T>(Shape::random, 19, PANEL<T> + 5, 2);
+    const auto mean = some_mean(X);
+    Data<T> all(X.rows, B.columns), other(X.rows, B.columns);
+    project(Context{1, {}}, X.view(), mean.data(), B.view(), all.writable());
+    for (const int threads : THREAD_COUNTS)
+        for (const std::size_t batch : {std::size_t{1}, std::size_t{5}, std::size_t{TILE_ROWS + 1}, X.rows}) {
+            for (std::size_t begin = 0; begin < X.rows; begin += batch) {
+                const std::size_t rows = std::min(batch, X.rows - begin);
+                project<T>(Context{threads, {}}, {X.row(begin), rows, X.columns}, mean.data(), B.view(),
+                           {other.row(begin), rows, B.columns});
+            }
+            expect(other.values == all.values, text("batches of ", batch, " on ", threads, " threads"));
+        }
+}
+
+template <class T>
+void expect_cross_product(const Data<T>& A, const Data<T>& B, bool symmetric) {
+    const auto a_mean = some_mean(A), b_mean = some_mean(B);
+    const CrossProduct<T> first(Context{1, {}}, A.view(), a_mean.data(), B.view(), b_mean.data(), symmetric);
+    for (std::size_t i = 0; i < A.columns; ++i)
+        for (std::size_t j = 0; j < B.columns; ++j) {
+            double wanted = 0, size = 0;
+            for (std::size_t r = 0; r < A.rows; ++r) {
+                const double term = (A.row(r)[i] - a_mean[i]) * (B.row(r)[j] - b_mean[j]);
+                wanted += term;
+                size += std::abs(term);
+            }
+            // Sums in T run over blocks of 512 rows.
+            const double steps = 2 + static_cast<double>(std::min<std::size_t>(A.rows, 512));
+            expect_close(first.at(i, j), wanted, steps * std::numeric_limits<T>::epsilon() * size,
+                         text("entry ", i, ", ", j, " of ", A.columns, " x ", B.columns, " from ", A.rows, " rows"));
+        }
+    for (const int threads : {2, 3, 8}) {
+        const CrossProduct<T> other(Context{threads, {}}, A.view(), a_mean.data(), B.view(), b_mean.data(), symmetric);
+        for (std::size_t i = 0; i < A.columns; ++i)
+            for (std::size_t j = 0; j < B.columns; ++j)
+                expect_equal(other.at(i, j), first.at(i, j), text("entry on ", threads, " threads"));
+    }
+}
+
+template <class T>
+void a_cross_product_is_that_of_a_plain_loop_on_any_number_of_threads() {
+    for (const std::size_t rows : {1, 511, 512, 513, 1030})
+        for (const std::size_t columns : {1, TILE_ROWS + 1, PANEL<T> + 1}) {
+            const auto A = make_data<T>(Shape::random, rows, columns, 1);
+            const auto B = make_data<T>(Shape::random, rows, 2 * PANEL<T> - 3, 2);
+            expect_cross_product(A, B, false);
+        }
+}
+
+template <class T>
+void a_symmetric_product_is_that_of_a_plain_loop_and_symmetric() {
+    for (const std::size_t columns : {1, TILE_ROWS, PANEL<T>, PANEL<T> + 1, 3 * PANEL<T> + 2}) {
+        const auto X = make_data<T>(Shape::random, 600, columns);
+        expect_cross_product(X, X, true);
+        const auto mean = some_mean(X);
+        const CrossProduct<T> found(Context{2, {}}, X.view(), mean.data(), X.view(), mean.data(), true);
+        for (std::size_t i = 0; i < columns; ++i)
+            for (std::size_t j = 0; j < i; ++j) expect_equal(found.at(i, j), found.at(j, i), "entry and its mirror");
+    }
+}
+
+constexpr Test TESTS[] = {
+    {"tile: any row count gives the bits of the full tile (float)",
+     any_row_count_gives_the_bits_of_the_full_tile<float>},
+    {"tile: any row count gives the bits of the full tile (double)",
+     any_row_count_gives_the_bits_of_the_full_tile<double>},
+    {"tile: the three operations are those of plain loops (float)",
+     the_three_operations_are_those_of_plain_loops<float>},
+    {"tile: the three operations are those of plain loops (double)",
+     the_three_operations_are_those_of_plain_loops<double>},
+    {"dense: a projection is that of a plain loop (float)", a_projection_is_that_of_a_plain_loop<float>},
+    {"dense: a projection is that of a plain loop (double)", a_projection_is_that_of_a_plain_loop<double>},
+    {"dense: a projected row depends on that row alone (float)", a_projected_row_depends_on_that_row_alone<float>},
+    {"dense: a projected row depends on that row alone (double)", a_projected_row_depends_on_that_row_alone<double>},
+    {"dense: a cross product is that of a plain loop on any number of threads (float)",
+     a_cross_product_is_that_of_a_plain_loop_on_any_number_of_threads<float>},
+    {"dense: a cross product is that of a plain loop on any number of threads (double)",
+     a_cross_product_is_that_of_a_plain_loop_on_any_number_of_threads<double>},
+    {"dense: a symmetric product is that of a plain loop, and symmetric (float)",
+     a_symmetric_product_is_that_of_a_plain_loop_and_symmetric<float>},
+    {"dense: a symmetric product is that of a plain loop, and symmetric (double)",
+     a_symmetric_product_is_that_of_a_plain_loop_and_symmetric<double>},
+};
+
+}  // namespace
+
+Tests dense_tests() { return TESTS; }
+
+}  // namespace lowfold::tests

@@ -1,0 +1,141 @@
+// The neighbour search where something is extreme.
+#include "knn_support.hpp"
+
+namespace lowfold::tests {
+namespace {
+
+template <class T>
+void expect_exact_search(const Data<T>& X, const Kind& kind, std::size_t cells, std::size_t k,
+                         Where where = Where::current()) {
+    const auto index = make_index(Context{2, {}}, X.view(), kind, cells);
+    expect_exact(search(*index, X.rows, Question<T>{.k = k}), brute_force(kind.metric, X),
+                 text(kind.name, ", ", X.rows, " points, ", cells, " cells"), nullptr, where);
+}
+
+template <class T>
+void more_cells_than_points_are_no_problem() {
+    for (const Kind& kind : KINDS)
+        for (const Shape shape : {Shape::random, Shape::duplicated})
+            for (const std::size_t n : {2, 3, 5, 12})
+                for (const std::size_t cells : {4, 9, 50})
+                    expect_exact_search(make_points<T>(kind, shape, n, 4), kind, cells, n - 1);
+}
+
+template <class T>
+void equal_points_are_neighbors_by_index() {
+    for (const Kind& kind : KINDS)
+        for (const double value : {0.0, 1.0, 0.1}) {
+            Data<T> X(400, 5);
+            std::fill(X.values.begin(), X.values.end(), static_cast<T>(value));
+            expect_exact_search(X, kind, 4, 6);
+        }
+}
+
+template <class T>
+void zeros_of_either_sign_are_the_same() {
+    for (const Kind& kind : KINDS) {
+        auto X = make_points<T>(kind, Shape::random, 200, 2 * WIDTH<T>);
+        for (std::size_t i = 0; i < X.rows; ++i)
+            for (std::size_t p = 0; p < X.columns; ++p)
+                if (i % 10 < 5 || p > 3) X.row(i)[p] = (i + p) % 2 ? T{0} : T{-0.0};
+        expect_exact_search(X, kind, 4, 8);
+    }
+}
+
+template <class T>
+void one_dimension_is_enough() {
+    for (const Kind& kind : KINDS) expect_exact_search(make_data<T>(Shape::random, 500, 1), kind, 12, 20);
+}
+
+/// x close to its centroid, the cell's edge as far as the last neighbour, all far from the origin.
+template <class T>
+void long_cells_far_from_the_origin_lose_nothing() {
+    constexpr std::size_t N = 3000;
+    Data<T> X(N, 1);
+    Dice dice(3);
+    for (auto& x : X.values) x = static_cast<T>((dice.uniform() < 0.5 ? -1 : 1) * (1 + 0.9 * dice.uniform()));
+    const auto truth = brute_force(Metric::euclidean, X);
+    const auto index = make_index(Context{2, {}}, X.view(), KINDS[0], 10);
+    for (const std::size_t k : {100, 200, 300, 400})
+        expect_exact(search(*index, N, Question<T>{.k = k}), truth, text("k = ", k));
+}
+
+void what_was_needed_is_a_number_at_any_scale() {
+    for (const double scale : {1e-150, 1e-100, 1e-42, 1e42, 1e100, 1e150}) {
+        auto X = make_data<double>(Shape::random, 400, 3);
+        for (auto& x : X.values) x *= scale;
+        for (const Kind& kind : KINDS) {
+            if (kind.metric == Metric::cosine) continue;
+            const auto index = make_index(Context{2, {}}, X.view(), kind, 8);
+            std::vector<std::int32_t> subset{0, 50, 100, 399};
+            const auto found =
+                search(*index, 400, Question<double>{.k = 9, .subset = subset, .alpha = INFINITE, .needed = true});
+            expect_exact(found, brute_force(kind.metric, X), text(kind.name, ", scale ", scale), &subset);
+            for (const float alpha : found.needed)
+                expect(alpha >= 0 && alpha <= 1.001f, text(kind.name, ", scale ", scale, ": needed ", alpha));
+        }
+    }
+}
+
+#if defined(__AVX512VNNI__)
+constexpr Kind BYTES{"euclidean in bytes", Metric::euclidean, true};
+
+/// One large coordinate leaves few bits to the others, and the more of them there are the more that matters.
+template <class T>
+void bytes_are_exact_for_points_on_the_axes() {
+    for (const std::size_t dimensions : {100, 1000, 5000, 16000}) {
+        Data<T> X(60, dimensions);
+        Dice dice(4);
+        for (std::size_t i = 0; i < X.rows; ++i) {
+            for (std::size_t p = 0; p < dimensions; ++p) X.row(i)[p] = static_cast<T>(0.003 * dice.normal());
+            X.row(i)[dice.below(dimensions)] = static_cast<T>(1 + dice.uniform());
+        }
+        expect_exact_search(X, BYTES, 3, 5);
+    }
+}
+
+/// The query's own rounding counts as well as the points': here its small coordinates all round to zero, and they
+/// decide between the points of either sign.
+template <class T>
+void bytes_are_exact_for_queries_rounded_more_coarsely_than_the_points() {
+    constexpr std::size_t DIMENSIONS = 1024, PAIRS = 40;
+    Data<T> X(2 * PAIRS, DIMENSIONS), Q(1, DIMENSIONS);
+    Dice dice(5);
+    for (std::size_t i = 0; i < X.rows; ++i) {
+        const double side = i % 2 ? -5.2 - 0.01 * dice.uniform() : 5.6 + 0.01 * dice.uniform();
+        for (std::size_t p = 1; p < DIMENSIONS; ++p) X.row(i)[p] = static_cast<T>(side);
+    }
+    std::fill(Q.values.begin(), Q.values.end(), static_cast<T>(0.49));
+    Q.values[0] = 127;
+    const auto index = make_index(Context{1, {}}, X.view(), BYTES, 1);
+    expect_exact(search(*index, X.rows, Question<T>{.k = 5, .queries = &Q}), brute_force(BYTES.metric, X, &Q), "query");
+}
+#endif
+
+constexpr Test TESTS[] = {
+    {"knn: more cells than points are no problem (float)", more_cells_than_points_are_no_problem<float>},
+    {"knn: more cells than points are no problem (double)", more_cells_than_points_are_no_problem<double>},
+    {"knn: equal points are neighbours by index (float)", equal_points_are_neighbors_by_index<float>},
+    {"knn: equal points are neighbours by index (double)", equal_points_are_neighbors_by_index<double>},
+    {"knn: zeros of either sign are the same (float)", zeros_of_either_sign_are_the_same<float>},
+    {"knn: zeros of either sign are the same (double)", zeros_of_either_sign_are_the_same<double>},
+    {"knn: one dimension is enough (float)", one_dimension_is_enough<float>},
+    {"knn: one dimension is enough (double)", one_dimension_is_enough<double>},
+    {"knn: long cells far from the origin lose nothing (float)", long_cells_far_from_the_origin_lose_nothing<float>},
+    {"knn: long cells far from the origin lose nothing (double)", long_cells_far_from_the_origin_lose_nothing<double>},
+    {"knn: what was needed is a number at any scale", what_was_needed_is_a_number_at_any_scale},
+#if defined(__AVX512VNNI__)
+    {"knn: bytes are exact for points on the axes (float)", bytes_are_exact_for_points_on_the_axes<float>},
+    {"knn: bytes are exact for points on the axes (double)", bytes_are_exact_for_points_on_the_axes<double>},
+    {"knn: bytes are exact for queries rounded more coarsely than the points (float)",
+     bytes_are_exact_for_queries_rounded_more_coarsely_than_the_points<float>},
+    {"knn: bytes are exact for queries rounded more coarsely than the points (double)",
+     bytes_are_exact_for_queries_rounded_more_coarsely_than_the_points<double>},
+#endif
+};
+
+}  // namespace
+
+Tests knn_edge_tests() { return TESTS; }
+
+}  // namespace lowfold::tests

@@ -1,0 +1,180 @@
+"""Every compiled kernel does what its NumPy reference says, on every instruction set this machine has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lowfold.backend import reference
+from lowfold.backend.native import load
+from lowfold.errors import BackendError
+
+LEVELS = load("baseline").supported_simd()
+METRICS = ("euclidean", "sqeuclidean", "cosine", "manhattan", "chebyshev")
+# Rounding of sums of a few hundred terms, relative to their size.
+TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
+
+
+@pytest.fixture(params=LEVELS)
+def kernels(request):
+    return load(request.param)
+
+
+def adversarial(name: str, n: int, d: int, dtype: type, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    if name == "lattice":
+        X = rng.integers(0, 3, (n, d)).astype(float)
+    elif name == "offset":
+        X += 1000
+    elif name == "outlier":
+        X[0] = 1e4
+    elif name == "duplicates":
+        X = X[rng.integers(0, max(1, n // 4), n)]
+    elif name == "scales":
+        X *= np.logspace(-3, 3, d)
+    elif name == "tiny":
+        X *= 1e-15
+    return np.ascontiguousarray(X, dtype=dtype)
+
+
+KINDS = ("gaussian", "lattice", "offset", "outlier", "duplicates", "scales", "tiny")
+
+
+def make_index(kernels, X, metric, cells=1, bytes_=False, threads=2):
+    make = kernels.Index32 if X.dtype == np.float32 else kernels.Index64
+    return make(X, metric, cells, bytes_, 0, threads)
+
+
+def assert_same_neighbors(found, X, queries, k, metric):
+    """Distances agree in order; indices too, but for points whose distances rounding can exchange."""
+    indices, distances = found
+    expected_indices, expected = reference.search(X, queries, k, metric)
+    scale = np.abs(expected).max() + np.finfo(X.dtype).tiny
+    tolerance = TOLERANCE[X.dtype.type] * scale
+    assert np.abs(distances - expected).max() <= tolerance
+    own = X if queries is None else queries
+    true = np.array([reference.distances(own[i : i + 1], X[row], metric)[0] for i, row in enumerate(indices)])
+    assert np.abs(true - distances).max() <= tolerance
+    unequal = indices != expected_indices
+    assert (np.abs(true - expected)[unequal] <= tolerance).all()
+    assert (np.diff(distances, axis=1) >= 0).all()
+    tied = np.diff(distances, axis=1) == 0
+    assert (np.diff(indices, axis=1)[tied] > 0).all()
+    assert all(len(set(row)) == k for row in indices)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("metric", METRICS)
+def test_exact_search_equals_the_reference_on_every_instruction_set(kernels, metric, kind, dtype):
+    X = adversarial(kind, 300, 7, dtype)
+    queries = adversarial(kind, 40, 7, dtype, seed=1)
+    index = make_index(kernels, X, metric, cells=9)
+    assert_same_neighbors(index.search(None, None, 12, 1.0, 1.0, 2), X, None, 12, metric)
+    assert_same_neighbors(index.search(queries, None, 12, 1.0, 1.0, 2), X, queries, 12, metric)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_search_by_bytes_with_full_caution_equals_the_reference(kernels, kind):
+    X = adversarial(kind, 300, 19, np.float32)
+    index = make_index(kernels, X, "euclidean", cells=5, bytes_=True)
+    assert_same_neighbors(index.search(None, None, 9, 1.0, 1.0, 2), X, None, 9, "euclidean")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(2, 70),
+    d=st.integers(1, 40),
+    cells=st.integers(1, 8),
+    kind=st.sampled_from(KINDS),
+    level=st.sampled_from(LEVELS),
+    data=st.data(),
+)
+def test_any_shape_and_number_of_cells_gives_the_reference(n, d, cells, kind, level, data):
+    k = data.draw(st.integers(1, n - 1))
+    X = adversarial(kind, n, d, np.float32)
+    index = make_index(load(level), X, "euclidean", cells)
+    assert_same_neighbors(index.search(None, None, k, 1.0, 1.0, 3), X, None, k, "euclidean")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_exact_search_has_the_same_bits_on_every_instruction_set(metric):
+    X = adversarial("scales", 500, 23, np.float32)
+    results = [make_index(load(level), X, metric, 7).search(None, None, 10, 1.0, 1.0, 2) for level in LEVELS]
+    for indices, distances in results[1:]:
+        np.testing.assert_array_equal(indices, results[0][0])
+        np.testing.assert_array_equal(distances, results[0][1])
+
+
+def test_a_calibrated_reach_finds_every_neighbor_it_was_calibrated_on(kernels):
+    X = adversarial("gaussian", 2000, 6, np.float32)
+    sample = np.arange(0, 2000, 7, dtype=np.int32)
+    index = make_index(kernels, X, "euclidean", 30)
+    true, needed = index.calibrate(sample, 8, 1.0, 2)
+    found, _ = index.search(None, sample, 8, float(needed.max()) * 1.001, 1.0, 2)
+    np.testing.assert_array_equal(found, true)
+    np.testing.assert_array_equal(true, reference.search(X, None, 8, "euclidean")[0][sample])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 50), (1300, 41)])
+def test_dense_products_equal_the_reference(kernels, shape, dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal(shape) + 3).astype(dtype)
+    Z = rng.standard_normal((shape[0], 5)).astype(dtype)
+    B = rng.standard_normal((shape[1], 35)).astype(dtype)
+    mean = reference.column_means(X)
+    tolerance = {"rtol": 0, "atol": TOLERANCE[dtype] * shape[0]}
+    np.testing.assert_allclose(kernels.column_means(X, 2), mean, rtol=1e-12)
+    np.testing.assert_allclose(kernels.scatter(X, mean, 2), reference.scatter(X, mean), **tolerance)
+    zeros = np.zeros(5)
+    np.testing.assert_allclose(kernels.cross(Z, zeros, X, mean, 2), reference.cross(Z, zeros, X, mean), **tolerance)
+    projected = kernels.project(X, mean, B, 2)
+    assert projected.dtype == dtype
+    np.testing.assert_allclose(projected, reference.project(X, mean, B), rtol=0, atol=TOLERANCE[dtype] * shape[1])
+
+
+def test_kernels_have_the_same_bits_for_any_number_of_threads(kernels):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 33)).astype(np.float32)
+    mean = reference.column_means(X)
+    B = np.ascontiguousarray(X[:33, :7])
+    calls = {
+        "means": lambda threads: kernels.column_means(X, threads),
+        "scatter": lambda threads: kernels.scatter(X, mean, threads),
+        "project": lambda threads: kernels.project(X, mean, B, threads),
+        "search": lambda threads: make_index(kernels, X, "euclidean", 12, True, threads).search(
+            None, None, 10, 0.5, 0.05, threads
+        )[0],
+    }
+    for name, call in calls.items():
+        for threads in (2, 3, 8):
+            np.testing.assert_array_equal(call(1), call(threads), err_msg=name)
+
+
+def test_a_projected_row_does_not_depend_on_its_batch(kernels):
+    X = np.random.default_rng(0).standard_normal((100, 60)).astype(np.float32)
+    B = np.ascontiguousarray(X[:60, :33])
+    whole = kernels.project(X, np.zeros(60), B, 2)
+    for size in (1, 5, 12, 13, 97):
+        np.testing.assert_array_equal(kernels.project(X[:size], np.zeros(60), B, 2), whole[:size])
+
+
+def test_fingerprints_and_random_bits_equal_the_reference(kernels):
+    X = adversarial("lattice", 50, 4, np.float32)
+    X[0, 0] = -0.0
+    np.testing.assert_array_equal(kernels.fingerprints(X, 2), reference.fingerprints(X))
+    np.testing.assert_array_equal(kernels.random_bits(2**40 + 7, 3, 1000), reference.random_bits(2**40 + 7, 3, 1000))
+
+
+def test_random_bits_are_those_of_philox():
+    # The published known answer for counter 0 and key 0 (Random123).
+    assert int(reference.random_bits(0, 0, 1)[0]) == 0xE169C58D6627E8D5
+
+
+def test_an_instruction_set_that_the_machine_lacks_is_refused_by_name():
+    with pytest.raises(BackendError, match="LOWFOLD_SIMD=sse9 was asked for.*baseline"):
+        load("sse9")

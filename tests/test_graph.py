@@ -1,0 +1,51 @@
+"""`NeighborGraph` keeps KNeighborsTransformer's contract."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.cluster import DBSCAN
+from sklearn.manifold import Isomap
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+
+from lowfold import NeighborGraph, ParameterError
+
+
+def points(n=300, d=5, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+@pytest.mark.parametrize("mode", ["distance", "connectivity"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "canberra"])
+def test_the_graph_equals_that_of_scikit_learn(mode, metric):
+    X, new = points(), points(40, seed=1)
+    ours = NeighborGraph(n_neighbors=7, mode=mode, metric=metric).fit(X)
+    theirs = KNeighborsTransformer(n_neighbors=7, mode=mode, metric=metric).fit(X)
+    for rows in (X, new):
+        a, b = ours.transform(rows), theirs.transform(rows)
+        assert a.shape == b.shape
+        assert a.nnz == b.nnz
+        np.testing.assert_array_equal(a.indptr, b.indptr)
+        np.testing.assert_allclose(a.toarray(), b.toarray(), atol=1e-7)
+
+
+def test_scikit_learn_estimators_take_the_graph_as_precomputed():
+    X = points()
+    ours = make_pipeline(NeighborGraph(n_neighbors=8), Isomap(n_neighbors=8, metric="precomputed")).fit_transform(X)
+    theirs = Isomap(n_neighbors=8).fit_transform(X)
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-6)
+    graph = NeighborGraph(n_neighbors=20).fit_transform(X)
+    expected = DBSCAN(eps=1.0, min_samples=4).fit_predict(X)
+    np.testing.assert_array_equal(DBSCAN(eps=1.0, min_samples=4, metric="precomputed").fit_predict(graph), expected)
+
+
+def test_its_own_graph_is_taken_as_precomputed_neighbors():
+    graph = NeighborGraph(n_neighbors=9).fit_transform(points())
+    fewer = NeighborGraph(n_neighbors=4, metric="precomputed").fit_transform(graph)
+    np.testing.assert_allclose(fewer.toarray(), NeighborGraph(n_neighbors=4).fit_transform(points()).toarray())
+
+
+def test_more_neighbors_than_there_are_others_is_refused_with_a_remedy():
+    with pytest.raises(ParameterError, match="n_neighbors=15 needs at least 16 samples.*n_samples = 10.*Lower"):
+        NeighborGraph().fit(points(10))

@@ -1,0 +1,150 @@
+"""Principal component analysis: theorems, the three solvers, dense and sparse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.linalg import subspace_angles
+from sklearn.decomposition import PCA as SklearnPCA
+
+from lowfold import PCA, DataError, MemoryLimitError, ParameterError
+from lowfold.errors import ConvergenceWarning
+
+SOLVERS = ("covariance", "randomized", "power")
+# Residual of the iterations over the relative gaps of the data below.
+TOLERANCE = {"covariance": 1e-10, "randomized": 1e-4, "power": 1e-4}
+
+
+def ellipsoid(n=300, d=12, seed=0):
+    """A Gaussian cloud whose axes have well separated lengths, off the origin."""
+    rng = np.random.default_rng(seed)
+    rotation = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    return rng.standard_normal((n, d)) * 2.0 ** -np.arange(d) @ rotation + 5
+
+
+@pytest.mark.parametrize("shape", [(300, 12), (15, 40)])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_agrees_with_the_singular_value_decomposition(solver, shape):
+    X = ellipsoid(*shape)
+    model = PCA(n_components=4, solver=solver).fit(X)
+    centred = X - X.mean(axis=0)
+    U, s, Vt = np.linalg.svd(centred, full_matrices=False)
+    np.testing.assert_allclose(model.singular_values_, s[:4], rtol=1e-5)
+    np.testing.assert_allclose(model.explained_variance_, s[:4] ** 2 / (len(X) - 1), rtol=1e-5)
+    np.testing.assert_allclose(model.explained_variance_ratio_, s[:4] ** 2 / (s**2).sum(), rtol=1e-5)
+    assert subspace_angles(model.components_.T, Vt[:4].T).max() < TOLERANCE[solver]
+    np.testing.assert_allclose(np.abs(model.embedding_), np.abs(U[:, :4] * s[:4]), atol=10 * TOLERANCE[solver])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_components_are_orthonormal_with_their_largest_entry_positive(solver):
+    components = PCA(n_components=6, solver=solver).fit(ellipsoid()).components_
+    np.testing.assert_allclose(components @ components.T, np.eye(6), atol=1e-8)
+    assert (components[np.arange(6), np.abs(components).argmax(axis=1)] > 0).all()
+
+
+def test_coordinates_are_uncorrelated_with_the_variances_reported():
+    model = PCA(n_components=5).fit(ellipsoid())
+    np.testing.assert_allclose(np.cov(model.embedding_.T), np.diag(model.explained_variance_), atol=1e-10)
+
+
+def test_all_components_keep_all_distances_and_invert_exactly():
+    X = ellipsoid(40, 6)
+    model = PCA(n_components=6)
+    Y = model.fit_transform(X)
+    np.testing.assert_allclose(np.linalg.norm(Y[0] - Y[1:], axis=1), np.linalg.norm(X[0] - X[1:], axis=1))
+    np.testing.assert_allclose(model.inverse_transform(Y), X, atol=1e-10)
+    assert model.explained_variance_ratio_.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+def test_the_inverse_is_the_projection_onto_the_plane_of_components(whiten):
+    X = ellipsoid()
+    model = PCA(n_components=3, whiten=whiten).fit(X)
+    V = model.components_.T
+    back = model.inverse_transform(model.transform(X))
+    np.testing.assert_allclose(back, (X - X.mean(axis=0)) @ V @ V.T + X.mean(axis=0), atol=1e-10)
+
+
+def test_whitened_coordinates_have_variance_one():
+    Y = PCA(n_components=4, whiten=True).fit_transform(ellipsoid())
+    np.testing.assert_allclose(np.cov(Y.T), np.eye(4), atol=1e-8)
+
+
+def test_whitening_a_direction_without_variance_stays_finite():
+    X = np.column_stack([np.arange(10.0), np.zeros(10), np.zeros(10)])
+    model = PCA(n_components=3, whiten=True)
+    assert np.isfinite(model.fit_transform(X)).all()
+    np.testing.assert_allclose(model.inverse_transform(model.embedding_), X, atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("shape", [(200, 30), (30, 90)])
+def test_sparse_rows_give_what_dense_rows_give(solver, shape):
+    X = ellipsoid(*shape)
+    X[np.random.default_rng(1).random(shape) < 0.7] = 0
+    sparse, dense = (PCA(n_components=3, solver=solver).fit(data) for data in (scipy.sparse.csr_array(X), X))
+    np.testing.assert_allclose(sparse.explained_variance_, dense.explained_variance_, rtol=1e-6)
+    np.testing.assert_allclose(sparse.embedding_, dense.embedding_, atol=1e-3)
+    np.testing.assert_allclose(sparse.transform(scipy.sparse.csr_matrix(X)), sparse.embedding_)
+
+
+def test_sparse_rows_are_never_made_dense():
+    X = scipy.sparse.random_array((3000, 200_000), density=1e-5, rng=np.random.default_rng(0), format="csr")
+    model = PCA(n_components=2, solver="randomized")
+    with pytest.warns(ConvergenceWarning) if False else np.errstate():
+        estimate = model.estimate(*X.shape)
+    assert estimate < 8 * 3000 * 200_000 / 20
+    assert model.fit(X).embedding_.shape == (3000, 2)
+
+
+def test_agreement_with_scikit_learn_up_to_sign():
+    X = ellipsoid()
+    ours, theirs = PCA(n_components=5).fit(X), SklearnPCA(n_components=5).fit(X)
+    np.testing.assert_allclose(np.abs(ours.components_), np.abs(theirs.components_), atol=1e-8)
+    np.testing.assert_allclose(ours.explained_variance_ratio_, theirs.explained_variance_ratio_)
+    np.testing.assert_allclose(np.abs(ours.transform(X)), np.abs(theirs.transform(X)), atol=1e-8)
+
+
+def test_float32_far_from_the_origin_agrees_with_float64():
+    X = ellipsoid() + 1000
+    single, double = PCA(n_components=3).fit(X.astype(np.float32)), PCA(n_components=3).fit(X)
+    assert single.embedding_.dtype == np.float32
+    np.testing.assert_allclose(single.embedding_, double.embedding_, atol=2e-3)
+
+
+def test_too_many_components_are_refused_with_the_shape():
+    with pytest.raises(ParameterError, match="n_components=5 .*n_samples = 20 and n_features = 3.*at most 3"):
+        PCA(n_components=5).fit(np.ones((20, 3)) * np.arange(20)[:, None])
+
+
+def test_coordinates_of_the_wrong_width_cannot_be_inverted():
+    with pytest.raises(DataError, match="Y has 3 columns, but the embedding has 2"):
+        PCA().fit(ellipsoid()).inverse_transform(np.zeros((4, 3)))
+
+
+def test_equal_variances_end_the_power_iteration_with_a_warning_or_a_valid_answer():
+    X = np.vstack([np.eye(8), -np.eye(8)])
+    model = PCA(n_components=3, solver="power").fit(X)
+    np.testing.assert_allclose(model.explained_variance_, 2 / 15, rtol=1e-4)
+    nearly = X * (1 + 1e-6 * np.arange(8))
+    with pytest.warns(ConvergenceWarning, match="Use solver='covariance'"):
+        slow = np.diag(1 + 2e-5 * np.arange(8.0))
+        PCA(n_components=1, solver="power").fit(np.vstack([slow, -slow]))
+    assert PCA(n_components=3, solver="power").fit(nearly).report_.findings["residual"] < 1e-5
+
+
+def test_memory_is_estimated_before_anything_is_allocated():
+    assert PCA(solver="covariance").estimate(100_000, 50_000) > 8 * 50_000**2
+    assert PCA(solver="randomized").estimate(100_000, 50_000) < 1e9
+    with pytest.raises(MemoryLimitError, match="GB are allowed by memory_limit. Use solver='randomized'"):
+        PCA(solver="covariance", memory_limit=1e3).fit(ellipsoid())
+
+
+def test_the_report_says_solver_residual_and_stages():
+    report = PCA(solver="randomized").fit(ellipsoid()).report_
+    assert report.findings["solver"] == "randomized"
+    assert report.findings["residual"] <= 1e-5
+    assert list(report.seconds) == ["centre", "eigenvectors", "project"]
+    assert "memory: about" in str(report)
