@@ -28,6 +28,10 @@ std::vector<double> column_means(const Context& context, MatrixView<const T> X) 
     return mean;
 }
 
+/// A coordinate this far out, in units of the data's largest, is moved no further: the search allows for an error that
+/// grows with the point's size, so that here every reference is a candidate and exact distances decide.
+inline constexpr double FAR = 1e15;
+
 /// Moves points to (x - mean) * scale. The scale is a power of two, so it rounds nothing.
 struct Frame {
     std::vector<double> mean;
@@ -35,7 +39,8 @@ struct Frame {
 
     template <class T>
     void read(const T* x, float* to) const {
-        for (std::size_t p = 0; p < mean.size(); ++p) to[p] = static_cast<float>((x[p] - mean[p]) * scale);
+        for (std::size_t p = 0; p < mean.size(); ++p) 
+            to[p] = static_cast<float>(std::clamp((x[p] - mean[p]) * scale, -FAR, FAR));
     }
 };
 
@@ -51,7 +56,7 @@ Frame find_frame(const Context& context, MatrixView<const T> X) {
         largest[begin / ROWS_PER_SUM] = most;
     });
     const double most = *std::max_element(largest.begin(), largest.end());
-    if (most > 0) frame.scale = std::ldexp(1.0, -std::ilogb(most));
+    if (most > 0) frame.scale = std::ldexp(1.0, std::min(-std::ilogb(most), 1023));
     return frame;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <stdexcept>
 
 #include "knn.hpp"
 
@@ -221,6 +222,7 @@ struct CellIndex<T, Engine, Operation>::Batch {
             indices[found] = rank.index();
             distances[found++] = rank.distance();
         }
+        if (found < request.k) throw std::logic_error("the search kept too few candidates");
         if (request.needed) find_needed(row, item);
     }
 

@@ -8,7 +8,7 @@ template <class T>
 void expect_exact_search(const Data<T>& X, const Kind& kind, std::size_t cells, std::size_t k,
                          Where where = Where::current()) {
     const auto index = make_index(Context{2, {}}, X.view(), kind, cells);
-    expect_exact(search(*index, X.rows, Question<T>{.k = k}), brute_force(kind.metric, X),
+    expect_exact(search(*index, X.rows, Question<T>{.k = k}), brute_force(kind.metric, X, k),
                  text(kind.name, ", ", X.rows, " points, ", cells, " cells"), nullptr, where);
 }
 
@@ -47,6 +47,22 @@ void one_dimension_is_enough() {
     for (const Kind& kind : KINDS) expect_exact_search(make_data<T>(Shape::random, 500, 1), kind, 12, 20);
 }
 
+/// All points look alike from there, and the rounding of their distances decides.
+template <class T>
+void queries_far_away_get_what_exact_distances_say() {
+    constexpr std::size_t N = 200;
+    for (const Kind& kind : KINDS) {
+        const auto X = make_points<T>(kind, Shape::random, N, 5);
+        for (const double far : {1e3, 1e6, 1e12, 1e17}) {
+            auto Q = make_data<T>(Shape::random, 10, 5, 2);
+            for (auto& x : Q.values) x *= static_cast<T>(far);
+            const auto index = make_index(Context{2, {}}, X.view(), kind, 5);
+            expect_exact(search(*index, N, Question<T>{.k = 7, .queries = &Q}), brute_force(kind.metric, X, 7, &Q),
+                         text(kind.name, ", ", far, " away"));
+        }
+    }
+}
+
 /// x close to its centroid, the cell's edge as far as the last neighbour, all far from the origin.
 template <class T>
 void long_cells_far_from_the_origin_lose_nothing() {
@@ -54,7 +70,7 @@ void long_cells_far_from_the_origin_lose_nothing() {
     Data<T> X(N, 1);
     Dice dice(3);
     for (auto& x : X.values) x = static_cast<T>((dice.uniform() < 0.5 ? -1 : 1) * (1 + 0.9 * dice.uniform()));
-    const auto truth = brute_force(Metric::euclidean, X);
+    const auto truth = brute_force(Metric::euclidean, X, 400);
     const auto index = make_index(Context{2, {}}, X.view(), KINDS[0], 10);
     for (const std::size_t k : {100, 200, 300, 400})
         expect_exact(search(*index, N, Question<T>{.k = k}), truth, text("k = ", k));
@@ -70,7 +86,7 @@ void what_was_needed_is_a_number_at_any_scale() {
             std::vector<std::int32_t> subset{0, 50, 100, 399};
             const auto found =
                 search(*index, 400, Question<double>{.k = 9, .subset = subset, .alpha = INFINITE, .needed = true});
-            expect_exact(found, brute_force(kind.metric, X), text(kind.name, ", scale ", scale), &subset);
+            expect_exact(found, brute_force(kind.metric, X, 9), text(kind.name, ", scale ", scale), &subset);
             for (const float alpha : found.needed)
                 expect(alpha >= 0 && alpha <= 1.001f, text(kind.name, ", scale ", scale, ": needed ", alpha));
         }
@@ -94,21 +110,19 @@ void bytes_are_exact_for_points_on_the_axes() {
     }
 }
 
-/// The query's own rounding counts as well as the points': here its small coordinates all round to zero, and they
-/// decide between the points of either sign.
+/// The query's own rounding counts as well as the points': here its small coordinates all become zero, and they decide
+/// that the points on the positive side are nearer, although those on the negative side are nearer to the origin.
 template <class T>
 void bytes_are_exact_for_queries_rounded_more_coarsely_than_the_points() {
-    constexpr std::size_t DIMENSIONS = 1024, PAIRS = 40;
-    Data<T> X(2 * PAIRS, DIMENSIONS), Q(1, DIMENSIONS);
-    Dice dice(5);
-    for (std::size_t i = 0; i < X.rows; ++i) {
-        const double side = i % 2 ? -5.2 - 0.01 * dice.uniform() : 5.6 + 0.01 * dice.uniform();
-        for (std::size_t p = 1; p < DIMENSIONS; ++p) X.row(i)[p] = static_cast<T>(side);
-    }
+    constexpr std::size_t DIMENSIONS = 1024, POSITIVE = 26, NEGATIVE = 28;  // 26 * 5.6 = 28 * 5.2: the mean is 0
+    Data<T> X(POSITIVE + NEGATIVE, DIMENSIONS), Q(1, DIMENSIONS);
+    for (std::size_t i = 0; i < X.rows; ++i)
+        std::fill_n(X.row(i) + 1, DIMENSIONS - 1, static_cast<T>(i < POSITIVE ? 5.6 : -5.2));
     std::fill(Q.values.begin(), Q.values.end(), static_cast<T>(0.49));
     Q.values[0] = 127;
     const auto index = make_index(Context{1, {}}, X.view(), BYTES, 1);
-    expect_exact(search(*index, X.rows, Question<T>{.k = 5, .queries = &Q}), brute_force(BYTES.metric, X, &Q), "query");
+    const auto found = search(*index, X.rows, Question<T>{.k = 5, .queries = &Q});
+    expect_exact(found, brute_force(BYTES.metric, X, 5, &Q), "the query");
 }
 #endif
 
@@ -121,6 +135,10 @@ constexpr Test TESTS[] = {
     {"knn: zeros of either sign are the same (double)", zeros_of_either_sign_are_the_same<double>},
     {"knn: one dimension is enough (float)", one_dimension_is_enough<float>},
     {"knn: one dimension is enough (double)", one_dimension_is_enough<double>},
+    {"knn: queries far away get what exact distances say (float)",
+     queries_far_away_get_what_exact_distances_say<float>},
+    {"knn: queries far away get what exact distances say (double)",
+     queries_far_away_get_what_exact_distances_say<double>},
     {"knn: long cells far from the origin lose nothing (float)", long_cells_far_from_the_origin_lose_nothing<float>},
     {"knn: long cells far from the origin lose nothing (double)", long_cells_far_from_the_origin_lose_nothing<double>},
     {"knn: what was needed is a number at any scale", what_was_needed_is_a_number_at_any_scale},

@@ -8,7 +8,7 @@ template <class T>
 void expect_exact_on(Shape shape, std::size_t n, std::size_t dimensions, std::size_t cells) {
     for (const Kind& kind : KINDS) {
         const auto X = make_points<T>(kind, shape, n, dimensions);
-        const auto truth = brute_force(kind.metric, X);
+        const auto truth = brute_force(kind.metric, X, n - 1);
         const auto index = make_index(Context{2, {}}, X.view(), kind, cells);
         expect(index->cells() >= cells, text("at least ", cells, " cells"));
         for (const std::size_t k : {std::size_t{1}, std::size_t{5}, n - 1})
@@ -25,13 +25,13 @@ void exact() {
 
 template <class T>
 void exact_with_many_points() {
-    constexpr std::size_t N = 2000, CELLS = 4;  // more points to a cell than a batch has rows
+    constexpr std::size_t N = 1200, CELLS = 3, K = 30;  // more points to a cell than a batch has rows
     for (const Kind& kind : KINDS) {
         const auto X = make_points<T>(kind, Shape::clustered, N, 8);
         const auto Q = make_points<T>(kind, Shape::clustered, 40, 8, 9);
         const auto index = make_index(Context{2, {}}, X.view(), kind, CELLS);
-        expect_exact(search(*index, N, Question<T>{.k = 30}), brute_force(kind.metric, X), kind.name);
-        expect_exact(search(*index, N, Question<T>{.k = 30, .queries = &Q}), brute_force(kind.metric, X, &Q),
+        expect_exact(search(*index, N, Question<T>{.k = K}), brute_force(kind.metric, X, K), kind.name);
+        expect_exact(search(*index, N, Question<T>{.k = K, .queries = &Q}), brute_force(kind.metric, X, K, &Q),
                      kind.name);
     }
 }
@@ -42,7 +42,7 @@ void exact_with_any_small_number_of_points() {
         for (const Shape shape : {Shape::random, Shape::lattice})
             for (std::size_t n = 2; n <= 40; ++n) {
                 const auto X = make_points<T>(kind, shape, n, 3, n);
-                const auto truth = brute_force(kind.metric, X);
+                const auto truth = brute_force(kind.metric, X, n - 1);
                 for (const std::size_t cells : {std::size_t{1}, std::min<std::size_t>(n, 3)}) {
                     const auto index = make_index(Context{1, {}}, X.view(), kind, cells);
                     for (const std::size_t k : {std::size_t{1}, n / 2, n - 1})
@@ -70,7 +70,7 @@ void exact_for_queries_apart_from_the_points() {
         for (const Shape shape : SHAPES) {
             const auto X = make_points<T>(kind, shape, N, 17);
             const auto Q = make_queries(kind, X, shape);
-            const auto truth = brute_force(kind.metric, X, &Q);
+            const auto truth = brute_force(kind.metric, X, N, &Q);
             const auto index = make_index(Context{2, {}}, X.view(), kind, 5);
             for (const float alpha : {1.0f, INFINITE})
                 for (const std::size_t k : {std::size_t{1}, std::size_t{5}, N})
@@ -86,7 +86,7 @@ void exact_for_a_subset_of_the_points() {
     for (const Kind& kind : KINDS)
         for (const Shape shape : SHAPES) {
             const auto X = make_points<T>(kind, shape, N, 17);
-            const auto truth = brute_force(kind.metric, X);
+            const auto truth = brute_force(kind.metric, X, N - 1);
             const auto index = make_index(Context{2, {}}, X.view(), kind, 5);
             for (const float alpha : {1.0f, INFINITE})
                 for (const std::size_t k : {std::size_t{1}, std::size_t{5}, N - 1})

@@ -92,26 +92,26 @@ Answer<T> search(const Index<T>& index, std::size_t points, const Question<T>& q
     return answer;
 }
 
-/// Every distance, sorted by (distance, index): n - 1 of the points themselves, or n of each query.
+/// The first k of all by (distance, index), of the points themselves or of the queries.
 template <class T>
-Answer<T> brute_force(Metric metric, const Data<T>& points, const Data<T>* queries = nullptr) {
+Answer<T> brute_force(Metric metric, const Data<T>& points, std::size_t k, const Data<T>* queries = nullptr) {
     const auto pad = [](const Data<T>& data) {
         Data<T> out(data.rows, padded<T>(data.columns));
         for (std::size_t i = 0; i < data.rows; ++i) std::copy_n(data.row(i), data.columns, out.row(i));
         return out;
     };
     const auto X = pad(points), Q = queries ? pad(*queries) : X;
-    Answer<T> answer(Q.rows, points.rows - !queries);
+    Answer<T> answer(Q.rows, k);
     std::vector<std::pair<T, std::int32_t>> ranked;
     for (std::size_t i = 0; i < Q.rows; ++i) {
         ranked.clear();
         for (std::size_t j = 0; j < X.rows; ++j)
             if (queries || i != j)
                 ranked.emplace_back(distance(metric, Q.row(i), X.row(j), X.columns), static_cast<std::int32_t>(j));
-        std::sort(ranked.begin(), ranked.end());
-        for (std::size_t j = 0; j < answer.k; ++j) {
-            answer.distances[i * answer.k + j] = ranked[j].first;
-            answer.indices[i * answer.k + j] = ranked[j].second;
+        std::partial_sort(ranked.begin(), ranked.begin() + k, ranked.end());
+        for (std::size_t j = 0; j < k; ++j) {
+            answer.distances[i * k + j] = ranked[j].first;
+            answer.indices[i * k + j] = ranked[j].second;
         }
     }
     return answer;

@@ -2,12 +2,14 @@
 
 from importlib.metadata import version
 
+from lowfold import datasets
 from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
 from lowfold.methods import METHODS
 from lowfold.neighbors.components import connect
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.graph import NeighborGraph
-from lowfold.neighbors.index import NeighborIndex, build_index
+from lowfold.neighbors.index import build_index
+from lowfold.neighbors.interface import NeighborIndex
 from lowfold.spectral.pca import PCA
 from lowfold.types import Components, Neighbors, Report
 
@@ -31,4 +33,5 @@ __all__ = [
     "__version__",
     "build_index",
     "connect",
+    "datasets",
 ]

@@ -6,17 +6,22 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from importlib.metadata import version
 
-from lowfold import METHODS, NeighborGraph, __version__, datasets
+import numpy as np
+
+from lowfold import datasets
 from lowfold.backend import native, resources
 from lowfold.errors import LowfoldError
+from lowfold.methods import METHODS
+from lowfold.neighbors.graph import NeighborGraph
 from lowfold.options import parameters
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     parser = argparse.ArgumentParser(prog="lowfold", description="Low-dimensional maps of high-dimensional data.")
-    parser.add_argument("--version", action="version", version=f"lowfold {__version__}")
+    parser.add_argument("--version", action="version", version=f"lowfold {version('lowfold')}")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("info", help="what this installation runs on").set_defaults(run=info)
     commands.add_parser("methods", help="every method with its parameters").set_defaults(run=methods)
@@ -32,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def info() -> None:
     """Prints version, instruction set and cores."""
-    print(f"lowfold {__version__}")
+    print(f"lowfold {version('lowfold')}")
     print(f"kernels: {native.kernels.simd}")
     print(f"cores: {resources.thread_count(None)}")
 
@@ -54,8 +59,8 @@ def demo() -> None:
         print(f"  neighbours: {graph.nnz} edges in {time.perf_counter() - start:.3f} s")
         for name, method in METHODS.items():
             model = method(n_components=2).fit(X)
-            (low_x, low_y), (high_x, high_y) = model.embedding_.min(axis=0), model.embedding_.max(axis=0)
+            width, height = np.ptp(model.embedding_, axis=0)
             seconds = sum(model.report_.seconds.values())
-            print(f"  {name}: in {seconds:.3f} s, x from {low_x:.3g} to {high_x:.3g}, y from {low_y:.3g} to {high_y:.3g}")
+            print(f"  {name}: in {seconds:.3f} s, {width:.3g} wide and {height:.3g} high")
             if hasattr(model, "explained_variance_ratio_"):
                 print(f"    keeps {model.explained_variance_ratio_.sum():.1%} of the variance")

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import native, resources
-from lowfold.errors import MemoryLimitError
-from lowfold.options import option, parameters, validate
+from lowfold.errors import MemoryLimitError, ParameterError
+from lowfold.options import documented, parameters, validate
 from lowfold.types import Floats, Report
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(option,))
+@dataclass_transform(kw_only_default=True)
 class Declaring(BaseEstimator):
     """An estimator whose keyword-only constructor comes from its declared options and only stores them."""
 
@@ -29,9 +29,7 @@ class Declaring(BaseEstimator):
         super().__init_subclass__(**keywords)
         dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
         cls._parameter_constraints = {p.name: p.constraints() for p in parameters(cls)}
-        described = [f"{p.name}: {p.option.help} ({p.needs()}; default {p.default!r})" for p in parameters(cls)]
-        if cls.__doc__ and described:
-            cls.__doc__ = f"{cls.__doc__.rstrip()}\n\n    Parameters, by keyword:\n    " + "\n    ".join(described) + "\n"
+        documented(cls)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -68,7 +66,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
     def estimate(self, n_samples: int, n_features: int) -> int:
         """Returns about how many bytes a fit to float64 data of this shape needs beside the data."""
         validate(self)
-        return self._memory(n_samples, n_features)
+        if min(n_samples, n_features) < 1:
+            raise ParameterError(
+                f"estimate was given n_samples={n_samples} and n_features={n_features}; both must be at least 1. "
+                f"Pass the shape of the data, as in estimate(*X.shape)."
+            )
+        return int(self._memory(int(n_samples), int(n_features)))
 
     def _learn(self, X: Any) -> None:
         validate(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +21,8 @@ GRAPH = "a precomputed neighbour graph"
 # In the order in which a message names them.
 KINDS = (ROWS, SPARSE_ROWS, DISTANCES, GRAPH)
 
-# Beyond these a squared distance would leave the range of its type.
-_LARGEST = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}
+# Where the largest entry lies outside of these, squared distances would leave the range of their type.
+_MAGNITUDES = {np.dtype(np.float32): (1e-15, 1e17), np.dtype(np.float64): (1e-140, 1e140)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     (uint8 and float16: float32; int64: float64). With `metric="precomputed"` a dense array holds distances and a
     sparse one a neighbour graph as scikit-learn's KNeighborsTransformer writes it.
     """
+    _check_type(X)
     kind = _kind(estimator, X)
     if kind not in accepts:
         taken = [known for known in KINDS if known in accepts]
@@ -61,7 +63,7 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     )
     if issparse(values):
         values = _canonical(values)
-    _check_range(values)
+    _check_magnitude(values)
     if kind in (DISTANCES, GRAPH):
         _check_distances(values, kind, square=fitting)
     return Data(kind, values)
@@ -74,6 +76,26 @@ def _kind(estimator: BaseEstimator, X: Any) -> str:
     return DISTANCES if precomputed else ROWS
 
 
+def _check_type(X: Any) -> None:
+    """Refuses what NumPy would turn into numbers without a word."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("X is a masked array, and its mask would be lost. Fill the gaps, or drop the rows with gaps.")
+    if any(dtype.kind in "mM" for dtype in _types(X)):
+        raise DataError("X holds dates or times, which have no unit here. Convert them to numbers in a unit first.")
+
+
+def _types(X: Any) -> list[np.dtype[Any]]:
+    """The NumPy types of an array or of the columns of a table; those of another kind are left out."""
+    if isinstance(getattr(X, "dtype", None), np.dtype):
+        return [X.dtype]
+    types = []
+    for dtype in getattr(X, "dtypes", ()):
+        name = str(dtype).lower()  # polars spells Float32 and UInt8
+        with contextlib.suppress(TypeError):
+            types.append(np.dtype("datetime64[ns]" if name.startswith("datetime") else name))
+    return types
+
+
 def _remedy(kind: str) -> str:
     if kind == SPARSE_ROWS:
         return "Use X.toarray() if it fits into memory, or reduce X with PCA first."
@@ -81,9 +103,9 @@ def _remedy(kind: str) -> str:
 
 
 def _float_type(X: Any) -> Any:
-    dtype = getattr(X, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
-        return np.float32 if np.result_type(dtype, np.float32) == np.float32 else np.float64
+    types = _types(X)
+    if types and all(dtype.kind in "fiub" for dtype in types):
+        return np.float32 if np.result_type(np.float32, *types) == np.float32 else np.float64
     return [np.float64, np.float32]
 
 
@@ -95,15 +117,14 @@ def _canonical(X: Any) -> csr_array:
     return csr_array(X)
 
 
-def _check_range(values: Any) -> None:
+def _check_magnitude(values: Any) -> None:
     numbers = values.data if issparse(values) else values
-    largest = max(abs(numbers.max(initial=0)), abs(numbers.min(initial=0)))
-    limit = _LARGEST[numbers.dtype]
-    if largest > limit:
-        advice = "Use float64, or divide X by a constant." if numbers.dtype == np.float32 else "Divide X by a constant."
+    largest = max(abs(float(numbers.max(initial=0))), abs(float(numbers.min(initial=0))))
+    low, high = _MAGNITUDES[numbers.dtype]
+    if largest and not low <= largest <= high:
         raise DataError(
-            f"X has an entry of size {largest:.3g}; {numbers.dtype} distances need entries of at most {limit:g}. "
-            f"{advice}"
+            f"The largest entry of X has size {largest:.3g}; distances in {numbers.dtype} need it between {low:g} and "
+            f"{high:g}. {'Use float64, or scale' if numbers.dtype == np.float32 else 'Scale'} X by a constant."
         )
 
 

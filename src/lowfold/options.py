@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import numbers
 import types
 import typing
@@ -48,12 +47,12 @@ class Option:
     choices: tuple[str, ...] = ()
 
     def allows_number(self, value: float) -> bool:
-        """Whether a number lies in the range; NaN never does."""
+        """Whether a number lies in the range; NaN, which does not equal itself, never does."""
         return (
             (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)
-            and not math.isnan(value)
+            and value == value
         )
 
     def range_text(self) -> str:
@@ -99,6 +98,15 @@ def parameters(cls: type[Declared]) -> Iterator[Parameter]:
         union = typing.get_origin(hint) in (typing.Union, types.UnionType)
         kinds = typing.get_args(hint) if union else (hint,)
         yield Parameter(field.name, field.default, kinds, field.metadata["option"])
+
+
+def documented(cls: type[Any]) -> type[Any]:
+    """The class, its docstring followed by its parameters."""
+    lines = [f"{p.name}: {p.option.help} ({p.needs()}; default {p.default!r})" for p in parameters(cls)]
+    if lines:
+        text = "\n    ".join([(cls.__doc__ or "").rstrip(), "", "Parameters, by keyword:", *lines])
+        cls.__doc__ = text + "\n"
+    return cls
 
 
 def validate(declared: Declared) -> None:

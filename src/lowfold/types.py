@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64
 Indices: TypeAlias = NDArray[np.int32]
 
 

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import importlib
 import os
-from types import ModuleType
+from typing import cast
 
-from lowfold.backend import _native_baseline
+from lowfold.backend.protocol import Kernels
 from lowfold.errors import BackendError
 
 
-def load(wanted: str | None = None) -> ModuleType:
+def load(wanted: str | None = None) -> Kernels:
     """The kernels of one instruction set; the best one by default."""
-    supported = _native_baseline.supported_simd()
+    supported = _module("baseline").supported_simd()
     level = wanted or supported[-1]
     if level not in supported:
         raise BackendError(
             f"LOWFOLD_SIMD={level} was asked for, but this machine can run {', '.join(supported)}. "
             f"Set LOWFOLD_SIMD to one of these, or leave it unset."
         )
-    return importlib.import_module(f"lowfold.backend._native_{level}")
+    return _module(level)
+
+
+def _module(level: str) -> Kernels:
+    return cast(Kernels, importlib.import_module(f"lowfold.backend._native_{level}"))
 
 
 kernels = load(os.environ.get("LOWFOLD_SIMD"))

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 
-def spiral(n: int = 500, *, turns: float = 3.0, noise: float = 0.0, random_state: int = 0) -> tuple[
-    NDArray[np.float64], NDArray[np.float64]
-]:
+def spiral(
+    n: int = 500, *, turns: float = 3.0, noise: float = 0.0, random_state: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(X, position): n points scattered, not evenly, along a plane spiral, and how far along it each lies (0 to 1)."""
     rng = np.random.default_rng(random_state)
     position = np.sort(rng.beta(1.0, 1.5, n))
@@ -20,4 +20,4 @@ def spiral(n: int = 500, *, turns: float = 3.0, noise: float = 0.0, random_state
 
 def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """(X, label): the 1,797 handwritten digits of scikit-learn, 8 x 8 pixels each."""
-    return load_digits(return_X_y=True)  # type: ignore[no-any-return]
+    return load_digits(return_X_y=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lowfold.options import option
+from lowfold.options import documented, option
 
 EXACT_WORK = 2e10  # multiplications up to which the exact search takes no more than a moment
 
@@ -14,6 +14,7 @@ class Exact:
     """Every neighbour is found."""
 
 
+@documented
 @dataclass(frozen=True, slots=True)
 class Cells:
     """Visits only the cells of space near a query, as many as a sample of the data says are needed."""

@@ -15,6 +15,10 @@ from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.interface import NeighborIndex, Settings, lowest_entry, read_queries, without_self
 from lowfold.types import Neighbors
 
+# Trees rely on the triangle inequality. scikit-learn builds them for dissimilarities without it too (Bray-Curtis, a
+# user's function) and then misses neighbours, so they are used only where it is known to hold.
+TREE_METRICS = ("minkowski", "canberra", "hamming", "haversine")
+
 
 class ExternalIndex(NeighborIndex):
     """scikit-learn's NearestNeighbors; equal distances are ordered by index, also at the last place."""
@@ -25,7 +29,9 @@ class ExternalIndex(NeighborIndex):
         self._metric = settings.metric
         try:
             self._search = NearestNeighbors(
-                metric=settings.metric, n_jobs=resources.thread_count(settings.n_jobs)
+                metric=settings.metric,
+                algorithm="auto" if settings.metric in TREE_METRICS else "brute",
+                n_jobs=resources.thread_count(settings.n_jobs),
             ).fit(self._X)
         except ValueError as error:
             raise ParameterError(
@@ -51,9 +57,7 @@ class ExternalIndex(NeighborIndex):
         if k < self.n:
             for row in np.flatnonzero(distances[:, k - 1] == distances[:, k]):
                 indices[row, :k], distances[row, :k] = self._row_by_row(X[row : row + 1], k)
-        return Neighbors(
-            np.ascontiguousarray(indices[:, :k], np.int32), np.ascontiguousarray(distances[:, :k]), self.n
-        )
+        return Neighbors(np.ascontiguousarray(indices[:, :k], np.int32), np.ascontiguousarray(distances[:, :k]), self.n)
 
     def _row_by_row(self, x: Any, k: int) -> tuple[Any, Any]:
         """All distances of one row, where a tie at the last place has to be decided by the index."""

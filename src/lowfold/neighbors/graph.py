@@ -38,9 +38,11 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
     search: str | Exact | Cells = option(
         "auto", choices=("auto", "exact", "cells"), help="way of searching, by name or as an engine"
     )
-    n_jobs: int | None = option(None, help="number of threads; None uses every core that this process may use")
+    n_jobs: int | None = option(
+        None, high=1024, help="number of threads; None uses every core that this process may use, -2 all but one"
+    )
     random_state: int | np.random.RandomState | np.random.Generator | None = option(
-        0, low=0, help="seed of the cells and samples of the approximate search"
+        0, low=0, high=2**63 - 1, help="seed of the cells and samples of the approximate search"
     )
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -52,9 +54,7 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
                 f"n_neighbors={self.n_neighbors} needs at least {self.n_neighbors + 1} samples, but X has "
                 f"n_samples = {data.n}. Lower n_neighbors, or pass more samples."
             )
-        settings = Settings(
-            metric=self.metric, search=self.search, n_jobs=self.n_jobs, random_state=self.random_state
-        )
+        settings = Settings(metric=self.metric, search=self.search, n_jobs=self.n_jobs, random_state=self.random_state)
         self.index_ = index_of(data, settings)
         self.n_samples_fit_ = data.n
         return self

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from lowfold import inputs
@@ -30,9 +31,11 @@ class Settings:
     search: str | Exact | Cells = option(
         "auto", choices=("auto", "exact", "cells"), help="way of searching, by name or as an engine"
     )
-    n_jobs: int | None = option(None, help="number of threads; None uses every core that this process may use")
+    n_jobs: int | None = option(
+        None, high=1024, help="number of threads; None uses every core that this process may use, -2 all but one"
+    )
     random_state: int | np.random.RandomState | np.random.Generator | None = option(
-        0, low=0, help="seed of the cells and samples of the approximate search"
+        0, low=0, high=2**63 - 1, help="seed of the cells and samples of the approximate search"
     )
 
 
@@ -77,7 +80,7 @@ def without_self(neighbors: Neighbors) -> Neighbors:
     return Neighbors(kept[0], kept[1], neighbors.n_points, neighbors.recall)
 
 
-class _Points(BaseEstimator):  # type: ignore[misc]
+class _Points(BaseEstimator):
     """Stands in for an estimator where data are read without one."""
 
     def __init__(self, metric: Metric = "euclidean") -> None:
@@ -92,6 +95,8 @@ def read_points(X: Any, metric: Metric) -> inputs.Data:
 def read_queries(X: Any, points: Any) -> Any:
     """New rows for an index, in the type of its points; the features must agree."""
     values = read_points(X, "euclidean").values
+    if issparse(values) and not issparse(points):
+        values = values.toarray()
     if values.shape[1] != points.shape[1]:
         raise DataError(
             f"X has {values.shape[1]} features, but the indexed points have {points.shape[1]}. "

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from lowfold.errors import DataError
 from lowfold.neighbors.interface import NeighborIndex, lowest_entry, read_points
@@ -27,10 +27,10 @@ class DistanceIndex(NeighborIndex):
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
         D = read_points(X, "euclidean").values
-        if D.shape[1] != self.n:
+        if issparse(D) or D.shape[1] != self.n:
             raise DataError(
-                f"Distances of new points need one column for each of the {self.n} indexed points, but X has "
-                f"{D.shape[1]}. Pass the distances from each new point to every indexed point."
+                f"Distances of new points need an array, not sparse, with a column for each of the {self.n} indexed "
+                f"points; X is {type(D).__name__} of shape {D.shape}. Pass the distances to every indexed point."
             )
         return _nearest_in_rows(D, k, exclude_self=False)
 

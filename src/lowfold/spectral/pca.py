@@ -40,9 +40,11 @@ class PCA(Estimator):
         help="way to the eigenvectors: all at once, a block from random vectors, or one by one with deflation",
     )
     whiten: bool = option(False, help="wish to have coordinates of variance 1")
-    n_jobs: int | None = option(None, help="number of threads; None uses every core that this process may use")
+    n_jobs: int | None = option(
+        None, high=1024, help="number of threads; None uses every core that this process may use, -2 all but one"
+    )
     random_state: int | np.random.RandomState | np.random.Generator | None = option(
-        0, low=0, help="seed of the start of the randomized and the power iteration; None draws one"
+        0, low=0, high=2**63 - 1, help="seed of the start of the randomized and the power iteration; None draws one"
     )
     memory_limit: float | None = option(
         None, above=0, help="number of bytes that a fit may need beside the data; None: all that is available"

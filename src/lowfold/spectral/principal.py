@@ -33,12 +33,13 @@ class Eigenpairs:
 def by_covariance(X: CentredMatrix, m: int) -> Eigenpairs:
     """All at once from the smaller of Xc^T Xc and Xc Xc^T, which share their eigenvalues: Xc^T u = sqrt(lam) v."""
     n, D = X.shape
-    A = X.scatter() if D <= n else X.gram()
+    total = _total(X)
+    A = (X.scatter() if n >= D else X.gram()) / total
     values, vectors = _largest(A, m)
     residual = _residual(A @ vectors, vectors, values)
-    if D > n:
+    if n < D:
         vectors = _orthonormal(X.transposed_times(vectors))
-    return Eigenpairs(values, vectors, residual)
+    return Eigenpairs(values * total, vectors, residual)
 
 
 def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
@@ -46,24 +47,26 @@ def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpa
 
     Halko, Martinsson, Tropp, "Finding structure with randomness" (2011). Cost per iteration 4 n D (m + 10).
     """
+    total = _total(X)
     size = min(m + OVERSAMPLING, *X.shape)
-    Q = _orthonormal(rng.standard_normal((X.shape[1], size)))
-    for iteration in range(1, MAX_ITERATIONS + 1):
-        AQ = X.transposed_times(X.times(Q))
+    AQ = rng.standard_normal((X.shape[1], size))
+    iterations, residual = 0, np.inf
+    while residual > TOLERANCE and iterations < MAX_ITERATIONS:
+        Q = _orthonormal(AQ)
+        AQ = X.transposed_times(X.times(Q)) / total
         values, rotation = _largest(Q.T @ AQ, m)
         vectors = Q @ rotation
         residual = _residual(AQ @ rotation, vectors, values)
-        if residual <= TOLERANCE:
-            break
-        Q = _orthonormal(AQ)
-    else:
+        iterations += 1
+    if residual > TOLERANCE:
         _warn("randomized", residual)
-    return Eigenpairs(values, vectors, residual, iteration)
+    return Eigenpairs(values * total, vectors, residual, iterations)
 
 
 def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
     """One vector after another: b <- A b / |A b| until A b = lam b, then A <- A - lam b b^T (deflation)."""
-    A = X.scatter()
+    total = _total(X)
+    A = X.scatter() / total
     values, vectors = np.zeros(m), np.zeros((len(A), m))
     iterations, worst = 0, 0.0
     for j in range(m):
@@ -85,13 +88,18 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
     if worst > TOLERANCE:
         _warn("power", worst)
     order = np.argsort(-values, kind="stable")
-    return Eigenpairs(np.maximum(values[order], 0), vectors[:, order], worst, iterations)
+    return Eigenpairs(np.maximum(values[order], 0) * total, vectors[:, order], worst, iterations)
 
 
 def with_canonical_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """The same vectors, each turned so that its entry of largest size is positive."""
     largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)
+
+
+def _total(X: CentredMatrix) -> float:
+    """The sum of the eigenvalues, by which matrices are divided so that no square leaves float64's range."""
+    return X.sum_of_squares() or 1.0
 
 
 def _largest(A: NDArray[np.float64], m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,0 +1,71 @@
+"""What a backend offers: the few kernels that everything else is built on.
+
+`threads` never changes a result. Arrays are C-ordered, float32 or float64, and are only read.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold.types import Floats, Indices
+
+
+class SearchIndex(Protocol):
+    """Points in cells, ready for neighbour search (cpp/core/knn.hpp)."""
+
+    cells: int
+
+    def search(
+        self, queries: Floats | None, subset: Indices | None, k: int, alpha: float, caution: float, threads: int, /
+    ) -> tuple[Indices, Floats]:
+        """(indices, distances) of the k nearest points of new rows, of all points, or of some of the points.
+
+        `alpha` is how far to look, as a share of the distance to the k-th neighbour (1: exact); `caution` how much of
+        the scores' worst-case error to allow for (1: exact).
+        """
+
+    def calibrate(
+        self, subset: Indices, k: int, caution: float, threads: int, /
+    ) -> tuple[Indices, NDArray[np.float32]]:
+        """(indices, needed): true neighbours of some points, and the alpha at which each is found."""
+
+
+class MakeIndex(Protocol):
+    """Builds a SearchIndex; the flag asks for 8-bit scores where the instruction set has them."""
+
+    def __call__(self, X: Floats, metric: str, cells: int, by_bytes: bool, seed: int, threads: int, /) -> SearchIndex:
+        """The index of the rows of X."""
+
+
+class Kernels(Protocol):
+    """The kernels of one instruction set; `backend/reference.py` says in NumPy what each returns."""
+
+    simd: str
+    Index32: MakeIndex
+    Index64: MakeIndex
+
+    def supported_simd(self) -> list[str]:
+        """The instruction sets of this machine that kernels are compiled for, best last."""
+
+    def random_bits(self, seed: int, stream: int, count: int, /) -> NDArray[np.uint64]:
+        """64 random bits of each item."""
+
+    def fingerprints(self, X: Floats, threads: int, /) -> NDArray[np.uint64]:
+        """64 bits of each row, equal for equal rows."""
+
+    def column_means(self, X: Floats, threads: int, /) -> NDArray[np.float64]:
+        """The mean of each column."""
+
+    def scatter(self, X: Floats, mean: NDArray[np.float64], threads: int, /) -> NDArray[np.float64]:
+        """sum_i (x_i - mean)(x_i - mean)^T."""
+
+    def cross(
+        self, A: Floats, a_mean: NDArray[np.float64], B: Floats, b_mean: NDArray[np.float64], threads: int, /
+    ) -> NDArray[np.float64]:
+        """sum_i (a_i - a_mean)(b_i - b_mean)^T."""
+
+    def project(self, X: Floats, mean: NDArray[np.float64], B: Floats, threads: int, /) -> Floats:
+        """(X - mean) B, each row by itself."""
