@@ -229,7 +229,7 @@ def test_the_report_says_time_threads_instruction_set_memory_and_findings(method
     assert report.seconds
     assert all(seconds >= 0 for seconds in report.seconds.values())
     assert report.threads == 2
-    assert report.simd in native._native_baseline.supported_simd()
+    assert report.simd in native.load("baseline").supported_simd()
     assert report.memory == model.estimate(*X.shape)
     assert isinstance(report.findings, Mapping)
     assert report.findings

@@ -29,7 +29,8 @@ MatrixView<const T> view(const Matrix<T>& array) {
 template <class T>
 NewArray<T, 2> new_matrix(std::size_t rows, std::size_t columns) {
     T* data = new T[rows * columns];
-    return NewArray<T, 2>(data, {rows, columns}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
+    return NewArray<T, 2>(data, {rows, columns},
+                          nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
 }
 
 template <class T>

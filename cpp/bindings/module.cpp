@@ -31,10 +31,9 @@ void bind_kernels(nb::module_& m) {
     m.def("scatter", [](const Matrix<T>& X, const Vector<double>& mean, int threads) {
         return product<T>(X, mean, X, mean, true, threads);
     });
-    m.def("cross", [](const Matrix<T>& A, const Vector<double>& a_mean, const Matrix<T>& B,
-                      const Vector<double>& b_mean, int threads) {
-        return product<T>(A, a_mean, B, b_mean, false, threads);
-    });
+    m.def("cross",
+          [](const Matrix<T>& A, const Vector<double>& a_mean, const Matrix<T>& B, const Vector<double>& b_mean,
+             int threads) { return product<T>(A, a_mean, B, b_mean, false, threads); });
     m.def("project", [](const Matrix<T>& X, const Vector<double>& mean, const Matrix<T>& B, int threads) {
         auto out = new_matrix<T>(X.shape(0), B.shape(1));
         run(threads, [&](const Context& context) {

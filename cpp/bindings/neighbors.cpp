@@ -20,8 +20,7 @@ std::unique_ptr<Index<T>> make_index(const Context& context, MatrixView<const T>
     const auto make = [&]<class Engine, class Operation>() -> std::unique_ptr<Index<T>> {
         return std::make_unique<CellIndex<T, Engine, Operation>>(context, X, metric, cells, seed);
     };
-    if (metric == Metric::manhattan)
-        return make.template operator()<FloatEngine<SumOfDifferences>, SumOfDifferences>();
+    if (metric == Metric::manhattan) return make.template operator()<FloatEngine<SumOfDifferences>, SumOfDifferences>();
     if (metric == Metric::chebyshev)
         return make.template operator()<FloatEngine<LargestDifference>, LargestDifference>();
 #if defined(__AVX512VNNI__)
@@ -37,9 +36,10 @@ class PythonIndex {
    public:
     PythonIndex(const Matrix<T>& X, const std::string& metric, std::size_t cells, bool bytes, std::uint64_t seed,
                 int threads)
-        : index_(run(threads, [&](const Context& context) {
-              return make_index<T>(context, view(X), metric_named(metric), cells, bytes, seed);
-          })),
+        : index_(run(threads,
+                     [&](const Context& context) {
+                         return make_index<T>(context, view(X), metric_named(metric), cells, bytes, seed);
+                     })),
           points_(X.shape(0)) {}
 
     /// (indices, distances) of the neighbours of `queries`, or of the indexed points themselves (or some of them).
@@ -57,7 +57,8 @@ class PythonIndex {
         return std::tuple(std::move(indices), std::move(distances));
     }
 
-    /// (indices, needed): the exact neighbours of some of the indexed points, and the alpha that each would have needed.
+    /// (indices, needed): the exact neighbours of some of the indexed points, and the alpha that each would have
+    /// needed.
     auto calibrate(const Vector<std::int32_t>& subset, std::size_t k, float caution, int threads) const {
         Request<T> request{
             .subset = subset.data(), .count = subset.shape(0), .k = k, .alpha = INFINITE, .caution = caution};
@@ -82,8 +83,8 @@ template <class T>
 void bind_index(nb::module_& m, const char* name) {
     nb::class_<PythonIndex<T>>(m, name)
         .def(nb::init<const Matrix<T>&, const std::string&, std::size_t, bool, std::uint64_t, int>())
-        .def("search", &PythonIndex<T>::search, nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg())
+        .def("search", &PythonIndex<T>::search, nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+             nb::arg())
         .def("calibrate", &PythonIndex<T>::calibrate)
         .def_prop_ro("cells", &PythonIndex<T>::cells);
 }

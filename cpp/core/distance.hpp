@@ -23,8 +23,10 @@ constexpr std::size_t padded(std::size_t dimensions) {
 template <class T, int BYTES, class Step>
 inline T fold_lanes(typename VectorOf<T, BYTES>::type v, const Step& step) {
     if constexpr (BYTES == 16) {
-        if constexpr (sizeof(T) == 8) return step.join(v[0], v[1]);
-        else return step.join(step.join(v[0], v[2]), step.join(v[1], v[3]));
+        if constexpr (sizeof(T) == 8)
+            return step.join(v[0], v[1]);
+        else
+            return step.join(step.join(v[0], v[2]), step.join(v[1], v[3]));
     } else {
         using Half = typename VectorOf<T, BYTES / 2>::type;
         alignas(BYTES) T lanes[BYTES / sizeof(T)];
@@ -37,8 +39,7 @@ inline T fold_lanes(typename VectorOf<T, BYTES>::type v, const Step& step) {
 template <class T, class Step>
 inline T fold_differences(const T* x, const T* y, std::size_t dimensions, const Step& step) {
     Wide<T> sum{};
-    for (std::size_t p = 0; p < dimensions; p += WIDTH<T>)
-        sum = step(sum, load<Wide<T>>(x + p) - load<Wide<T>>(y + p));
+    for (std::size_t p = 0; p < dimensions; p += WIDTH<T>) sum = step(sum, load<Wide<T>>(x + p) - load<Wide<T>>(y + p));
     return fold_lanes<T, 64>(sum, step);
 }
 

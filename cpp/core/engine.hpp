@@ -37,9 +37,12 @@ struct FloatEngine {
         double sum = 0;
         for (std::size_t p = 0; p < dimensions; ++p) {
             const double value = std::abs(x[p]);
-            if constexpr (INNER) sum += value * value;
-            else if constexpr (std::is_same_v<Operation, SumOfDifferences>) sum += value;
-            else sum = std::max(sum, value);
+            if constexpr (INNER)
+                sum += value * value;
+            else if constexpr (std::is_same_v<Operation, SumOfDifferences>)
+                sum += value;
+            else
+                sum = std::max(sum, value);
         }
         return static_cast<float>(sum);
     }
@@ -82,9 +85,7 @@ struct ByteEngine {
     /// The first unit of a row is what its sum starts from: it takes the references' OFFSET away again.
     static std::size_t row_units(std::size_t dimensions) { return 1 + depth(dimensions); }
 
-    static float size(const float* x, std::size_t dimensions) {
-        return FloatEngine<InnerProduct>::size(x, dimensions);
-    }
+    static float size(const float* x, std::size_t dimensions) { return FloatEngine<InnerProduct>::size(x, dimensions); }
 
     static float scale(const float* x, std::size_t dimensions) {
         float largest = 0;
@@ -120,8 +121,7 @@ struct ByteEngine {
 
     template <int ROWS>
     static void score(const Unit* rows, const float* row_scales, const Unit* panel, const float* sizes,
-                      const float* scales, std::size_t depth, float error,
-                      Vec<float> (&scores)[ROWS][TILE_VECTORS]) {
+                      const float* scales, std::size_t depth, float error, Vec<float> (&scores)[ROWS][TILE_VECTORS]) {
         __m512i sum[ROWS][TILE_VECTORS];
 #pragma GCC unroll 16
         for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = _mm512_set1_epi32(rows[i]);

@@ -39,7 +39,7 @@ struct Frame {
 
     template <class T>
     void read(const T* x, float* to) const {
-        for (std::size_t p = 0; p < mean.size(); ++p) 
+        for (std::size_t p = 0; p < mean.size(); ++p)
             to[p] = static_cast<float>(std::clamp((x[p] - mean[p]) * scale, -FAR, FAR));
     }
 };

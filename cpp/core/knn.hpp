@@ -25,8 +25,8 @@ struct Request {
     MatrixView<const T> queries = {};      // no data: the indexed points themselves, without each its own self
     const std::int32_t* subset = nullptr;  // of those, only these (original indices)
     std::size_t count = 0, k = 0;
-    float alpha = 1;      // 1: exact; infinite: exact, and every cell is visited
-    float caution = 1;    // how much of the engine's worst-case error to allow for; 1 for an exact result
+    float alpha = 1;    // 1: exact; infinite: exact, and every cell is visited
+    float caution = 1;  // how much of the engine's worst-case error to allow for; 1 for an exact result
     std::int32_t* indices = nullptr;
     T* distances = nullptr;
     float* needed = nullptr;  // with an infinite alpha of a subset: the alpha that each neighbour would have needed
@@ -44,7 +44,11 @@ template <class T, class Engine, class Operation>
 class CellIndex final : public Index<T> {
    public:
     CellIndex(const Context& context, MatrixView<const T> X, Metric metric, std::size_t cells, std::uint64_t seed)
-        : metric_(metric), frame_(find_frame(context, X)), n_(X.rows), dimensions_(X.columns), padded_(padded<T>(X.columns)) {
+        : metric_(metric),
+          frame_(find_frame(context, X)),
+          n_(X.rows),
+          dimensions_(X.columns),
+          padded_(padded<T>(X.columns)) {
         const auto read = [&](std::size_t i, float* to) { frame_.read(X.row(i), to); };
         Partition<Operation, decltype(read)> partition(context, n_, dimensions_, seed, read);
         centroids_ = std::make_unique<Centroids<Operation>>(partition.centroids(cells));
@@ -100,8 +104,7 @@ class CellIndex final : public Index<T> {
             std::int32_t* near = &nearest_cells_[a * count];
             std::iota(near, near + count, 0);
             row[a] = -1;  // a cell comes first in its own list, even where two centroids coincide
-            std::sort(near, near + count,
-                      [&](auto x, auto y) { return row[x] != row[y] ? row[x] < row[y] : x < y; });
+            std::sort(near, near + count, [&](auto x, auto y) { return row[x] != row[y] ? row[x] < row[y] : x < y; });
             row[a] = 0;
             for (std::size_t i = panels_->group_begin[a]; i < panels_->group_begin[a + 1]; ++i)
                 largest_size_[a] = std::max(largest_size_[a], size_of(i));
@@ -144,10 +147,10 @@ class CellIndex final : public Index<T> {
     std::size_t n_, dimensions_, padded_;
     std::unique_ptr<Centroids<Operation>> centroids_;
     std::unique_ptr<Panels<Engine>> panels_;
-    Buffer<T> rows_;                               // the points in the order of their cells
-    std::vector<std::int32_t> order_, position_;   // position -> original index, and back
-    std::vector<std::int32_t> cell_;               // of a position
-    Buffer<float> between_;                        // distances between centroids
+    Buffer<T> rows_;                              // the points in the order of their cells
+    std::vector<std::int32_t> order_, position_;  // position -> original index, and back
+    std::vector<std::int32_t> cell_;              // of a position
+    Buffer<float> between_;                       // distances between centroids
     std::vector<std::int32_t> nearest_cells_;
     std::vector<float> largest_size_;
     float error_ = 0;

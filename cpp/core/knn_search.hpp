@@ -51,10 +51,10 @@ struct CellIndex<T, Engine, Operation>::Batch {
     float error;
     QueryRows<Engine> rows;
     Candidates<Engine> candidates;
-    std::size_t stride;                // of `margins`: the capacity, in whole panels
-    Buffer<float> margins;             // cells x rows: how near the cell's points can be at best (knn.hpp)
-    Buffer<float> reach;               // of a row: it visits the cells with margins up to here
-    Buffer<float> from_home;           // of a row: its distance to the home centroid
+    std::size_t stride;       // of `margins`: the capacity, in whole panels
+    Buffer<float> margins;    // cells x rows: how near the cell's points can be at best (knn.hpp)
+    Buffer<float> reach;      // of a row: it visits the cells with margins up to here
+    Buffer<float> from_home;  // of a row: its distance to the home centroid
     Buffer<std::int32_t> visitors;
     Buffer<T> points;  // the queries as they came, padded
     std::vector<Rank<T>> ranked;
@@ -233,8 +233,8 @@ struct CellIndex<T, Engine, Operation>::Batch {
         const std::size_t home = index.cell_[index.position_[original(item)]];
         for (std::size_t j = item * request.k; j < (item + 1) * request.k; ++j) {
             const std::size_t cell = index.cell_[index.position_[request.indices[j]]];
-            const float margin = index.margin_bound(home, cell)(margins[cell * stride + row], margins[home * stride + row],
-                                                                rows.sizes[row]);
+            const float margin = index.margin_bound(home, cell)(margins[cell * stride + row],
+                                                                margins[home * stride + row], rows.sizes[row]);
             request.needed[j] = margin > 0 ? margin / radius : 0;
         }
     }
@@ -264,9 +264,8 @@ void CellIndex<T, Engine, Operation>::search(const Context& context, const Reque
     } else if (request.subset) {
         for (std::size_t i = 0; i < request.count; ++i) home[i] = cell_[position_[request.subset[i]]];
     } else {
-        home = nearest_centroids(context, request.count, *centroids_, [&](std::size_t i, float* to) {
-            frame_.read(request.queries.row(i), to);
-        });
+        home = nearest_centroids(context, request.count, *centroids_,
+                                 [&](std::size_t i, float* to) { frame_.read(request.queries.row(i), to); });
     }
     const Grouping groups(home, cells());
     answer(groups.begin, groups.order);

@@ -24,9 +24,7 @@ struct AlignedAllocator {
     AlignedAllocator() = default;
     template <class U>
     AlignedAllocator(const AlignedAllocator<U>&) {}
-    T* allocate(std::size_t n) {
-        return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(CACHE_LINE)));
-    }
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(CACHE_LINE))); }
     void deallocate(T* pointer, std::size_t) { ::operator delete(pointer, std::align_val_t(CACHE_LINE)); }
     /// Elements start uninitialised: every buffer here is written before it is read.
     template <class U>

@@ -135,8 +135,7 @@ void Worker::check() {
     }
 }
 
-void parallel_for(const Context& context, std::size_t items,
-                  const std::function<void(std::size_t, Worker&)>& body) {
+void parallel_for(const Context& context, std::size_t items, const std::function<void(std::size_t, Worker&)>& body) {
     const auto helpers = std::min<std::size_t>(std::max(context.threads, 1) - 1, items > 0 ? items - 1 : 0);
     Job job(body, items, static_cast<int>(helpers));
     if (helpers > 0) {

@@ -46,8 +46,7 @@ class Worker {
 
 /// Calls body(item, worker) once for each item in [0, items), in any order and on up to `context.threads` threads.
 /// The first exception stops the rest and is thrown again here, after every thread has left the body.
-void parallel_for(const Context& context, std::size_t items,
-                  const std::function<void(std::size_t, Worker&)>& body);
+void parallel_for(const Context& context, std::size_t items, const std::function<void(std::size_t, Worker&)>& body);
 
 /// Cuts [0, n) into pieces of at most `grain` and calls body(begin, end, worker) for each.
 template <class Body>

@@ -8,9 +8,9 @@
 
 namespace lowfold {
 
-inline constexpr int LLOYD_STEPS = 4;             // more of them improve the search by less than they cost
+inline constexpr int LLOYD_STEPS = 4;  // more of them improve the search by less than they cost
 inline constexpr std::size_t SAMPLE_PER_CELL = 40;
-inline constexpr std::size_t CROWDED = 4;         // a cell this many times the average is divided again
+inline constexpr std::size_t CROWDED = 4;  // a cell this many times the average is divided again
 inline constexpr int DIVISIONS = 3;
 inline constexpr std::size_t ROWS_AT_ONCE = 256;  // of a thread; one batch of queries
 
@@ -75,13 +75,12 @@ inline std::vector<std::size_t> stratified_sample(std::size_t n, std::size_t cou
 /// Index of the nearest centroid of each point read(i, float*), i in [0, n); the lowest index among equals.
 /// Each entry has one owner. Cost n * centroids * dimensions.
 template <class Operation, class Read>
-std::vector<std::int32_t> nearest_centroids(const Context& context, std::size_t n, const Centroids<Operation>& centroids,
-                                            const Read& read) {
+std::vector<std::int32_t> nearest_centroids(const Context& context, std::size_t n,
+                                            const Centroids<Operation>& centroids, const Read& read) {
     std::vector<std::int32_t> label(n);
     parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker&) {
-        const typename Centroids<Operation>::PointPanels points(
-            Context{}, centroids.dimensions(), {0, end - begin},
-            [&](std::size_t i, float* to) { read(begin + i, to); });
+        const typename Centroids<Operation>::PointPanels points(Context{}, centroids.dimensions(), {0, end - begin},
+                                                                [&](std::size_t i, float* to) { read(begin + i, to); });
         Buffer<float> best(points.sizes.size());
         Buffer<std::int32_t> index(points.sizes.size());
         std::fill(best.begin(), best.end(), INFINITE);
@@ -146,11 +145,11 @@ class Partition {
         const auto first = stratified_sample(sample.size(), cells, seed_, ++stream_);
         for (std::size_t c = 0; c < first.size(); ++c)
             std::copy_n(&points[first[c] * dimensions_], dimensions_, &centres[c * dimensions_]);
-        const auto read = [&](std::size_t i, float* to) {
-            std::copy_n(&points[i * dimensions_], dimensions_, to);
-        };
+        const auto read = [&](std::size_t i, float* to) { std::copy_n(&points[i * dimensions_], dimensions_, to); };
         for (int step = 0; step < LLOYD_STEPS; ++step) {
-            const Grouping groups(nearest_centroids(context_, sample.size(), Centroids<Operation>(centres, dimensions_), read), first.size());
+            const Grouping groups(
+                nearest_centroids(context_, sample.size(), Centroids<Operation>(centres, dimensions_), read),
+                first.size());
             move_to_means(centres, points, groups);
         }
         return centres;
@@ -180,7 +179,7 @@ class Partition {
                 continue;
             }
             const std::vector<std::int32_t> members(groups.order.begin() + groups.begin[c],
-                                                   groups.order.begin() + groups.begin[c + 1]);
+                                                    groups.order.begin() + groups.begin[c + 1]);
             const auto parts = lloyd(members, (members.size() + aim - 1) / aim);
             divided.insert(divided.end(), parts.begin(), parts.end());
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
 
 
 def spiral(
@@ -20,4 +19,6 @@ def spiral(
 
 def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """(X, label): the 1,797 handwritten digits of scikit-learn, 8 x 8 pixels each."""
+    from sklearn.datasets import load_digits  # slow to import, and needed here alone
+
     return load_digits(return_X_y=True)

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
-from sklearn.metrics import pairwise_distances
-from sklearn.neighbors import NearestNeighbors
 
 from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
@@ -24,6 +22,9 @@ class ExternalIndex(NeighborIndex):
     """scikit-learn's NearestNeighbors; equal distances are ordered by index, also at the last place."""
 
     def __init__(self, X: Any, settings: Settings) -> None:
+        # Here and below, not at the top: together they take longer to import than all of Lowfold.
+        from sklearn.neighbors import NearestNeighbors
+
         self.n = X.shape[0]
         self._X = csr_matrix(X) if issparse(X) else X
         self._metric = settings.metric
@@ -61,15 +62,17 @@ class ExternalIndex(NeighborIndex):
 
     def _row_by_row(self, x: Any, k: int) -> tuple[Any, Any]:
         """All distances of one row, where a tie at the last place has to be decided by the index."""
-        distances = pairwise_distances(x, self._X, metric=self._metric)[0]
+        distances = self._distances(x, self._X)[0]
         order = np.argsort(distances, kind="stable")[:k]
         return order, distances[order]
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
         """By blocks of the matrix of distances."""
         blocks = np.array_split(a, max(1, len(a) * len(b) // 10**7))
-        pairs = (
-            lowest_entry(pairwise_distances(self._X[block], self._X[b], metric=self._metric), block, b)
-            for block in blocks
-        )
+        pairs = (lowest_entry(self._distances(self._X[block], self._X[b]), block, b) for block in blocks)
         return min(pairs, key=lambda pair: pair[2])
+
+    def _distances(self, a: Any, b: Any) -> Any:
+        from sklearn.metrics import pairwise_distances
+
+        return pairwise_distances(a, b, metric=self._metric)
