@@ -68,9 +68,12 @@ class Candidates {
         tightened_[row] = 1;
         const float bound = bound_[row] = bound_of_wanted(row);
         const float reach = Engine::INNER ? std::max(2 * bound + size_[row], 0.0f) : bound;
-        // With |y| <= |x| + D in engine.hpp's bracket: 3 |x| + 2 D to first order in the error; the rest covers the
-        // second order for errors up to 0.05.
-        cut_[row] = std::min(cut_[row], bound + 3.5f * error_ * (size_[row] + reach));
+        // With |y| <= |x| + D in engine.hpp's bracket, where D itself is only known up to the error; the last digits
+        // are for the rounding of this. A larger error would leave no cut at all.
+        if (error_ < MOST_ERROR) {
+            const float farthest = (reach + 5 * error_ * size_[row]) / (1 - 4 * error_);
+            cut_[row] = std::min(cut_[row], bound + error_ * (3.1f * size_[row] + 2.1f * farthest));
+        }
         drop_above_cut(row);
         if (static_cast<std::size_t>(count_[row]) > capacity_ / 2) {
             float* scores = &scores_[row * stride_];

@@ -68,7 +68,7 @@ struct AbsoluteStep {
 struct LargestStep {
     template <class V>
     V operator()(V largest, V difference) const {
-        return maximum(largest, absolute(difference));
+        return maximum(absolute(difference), largest);
     }
     template <class V>
     V join(V a, V b) const {
@@ -87,11 +87,10 @@ inline T distance(Metric metric, const T* x, const T* y, std::size_t dimensions)
 }
 
 /// The length in the space that is searched: Euclidean for the three metrics that go through the inner product.
-template <class T>
-inline float search_radius(Metric metric, T distance) {
-    if (metric == Metric::sqeuclidean) return static_cast<float>(std::sqrt(distance));
-    if (metric == Metric::cosine) return static_cast<float>(std::sqrt(2 * distance));
-    return static_cast<float>(distance);
+inline double search_radius(Metric metric, double distance) {
+    if (metric == Metric::sqeuclidean) return std::sqrt(distance);
+    if (metric == Metric::cosine) return std::sqrt(2 * distance);
+    return distance;
 }
 
 }  // namespace lowfold

@@ -17,6 +17,9 @@ namespace lowfold {
 
 inline constexpr float INFINITE = std::numeric_limits<float>::infinity();
 
+/// Beyond this relative error scores say nothing: every reference is a candidate.
+inline constexpr float MOST_ERROR = 0.2f;
+
 /// Relative error of a float32 score of `dimensions` terms, the rounding of the coordinates to float32 included.
 inline float float_error(std::size_t dimensions) {
     return 2 * (static_cast<float>(dimensions) + 8) * std::numeric_limits<float>::epsilon();
@@ -137,7 +140,7 @@ struct ByteEngine {
         }
 #pragma GCC unroll 2
         for (int v = 0; v < TILE_VECTORS; ++v) {
-            const auto bias = load<Vec<float>>(sizes + v * LANES<float>) * ((1 - error) / 2);
+            const auto bias = load<Vec<float>>(sizes + v * LANES<float>) * ((1 - std::min(error, MOST_ERROR)) / 2);
             const auto scale = load<Vec<float>>(scales + v * LANES<float>);
 #pragma GCC unroll 16
             for (int i = 0; i < ROWS; ++i) {

@@ -128,7 +128,7 @@ class CellIndex final : public Index<T> {
     }
 
     void measure_error() {
-        error_ = float_error(dimensions_);
+        error_ = query_error_ = float_error(dimensions_);
 #if defined(__AVX512VNNI__)
         if constexpr (std::is_same_v<Engine, ByteEngine>) {
             // Each coordinate is off by half its point's scale at most: |e| <= scale sqrt(dimensions) / 2.
@@ -137,6 +137,9 @@ class CellIndex final : public Index<T> {
                 if (std::isfinite(panels_->sizes[c]) && panels_->sizes[c] > 0)
                     rounding = std::max(rounding, panels_->scales[c] / std::sqrt(panels_->sizes[c]));
             rounding *= std::sqrt(static_cast<float>(dimensions_)) / 2;
+            // A query that is not one of the points may have a scale as large as its length / 127.
+            const float other = std::sqrt(static_cast<float>(dimensions_)) / 2 / ByteEngine::LARGEST;
+            query_error_ = error_ + rounding + other + rounding * other;
             error_ += rounding * (2 + rounding);
         }
 #endif
@@ -153,7 +156,7 @@ class CellIndex final : public Index<T> {
     Buffer<float> between_;                       // distances between centroids
     std::vector<std::int32_t> nearest_cells_;
     std::vector<float> largest_size_;
-    float error_ = 0;
+    float error_ = 0, query_error_ = 0;  // of the engine, for the points themselves and for other queries
 };
 
 }  // namespace lowfold

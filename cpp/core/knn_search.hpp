@@ -66,7 +66,7 @@ struct CellIndex<T, Engine, Operation>::Batch {
           everywhere(request.alpha == INFINITE),
           self(!request.queries.data),
           wanted(request.k + self),
-          error(index.error_ * request.caution),
+          error((self ? index.error_ : index.query_error_) * request.caution),
           rows(index.dimensions_, capacity),
           candidates(capacity, wanted),
           stride((capacity + PANEL<float> - 1) / PANEL<float> * PANEL<float>),
@@ -229,7 +229,7 @@ struct CellIndex<T, Engine, Operation>::Batch {
     /// A neighbour is found at every alpha from margin / radius on.
     void find_needed(int row, std::int32_t item) {
         const T last = request.distances[(item + 1) * request.k - 1];
-        const float radius = search_radius(index.metric_, last) * static_cast<float>(index.frame_.scale);
+        const float radius = static_cast<float>(search_radius(index.metric_, last) * index.frame_.scale);
         const std::size_t home = index.cell_[index.position_[original(item)]];
         for (std::size_t j = item * request.k; j < (item + 1) * request.k; ++j) {
             const std::size_t cell = index.cell_[index.position_[request.indices[j]]];

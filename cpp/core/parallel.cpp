@@ -38,10 +38,23 @@ struct Job {
                 body(item, worker);
             }
         } catch (...) {
-            const std::lock_guard lock(error_mutex);
-            if (!error) error = std::current_exception();
-            stop = true;
+            fail();
         }
+    }
+
+    /// Only ever sets `stop`: another thread may have set it meanwhile.
+    void ask(const Context& context) noexcept {
+        try {
+            if (context.interrupted()) stop = true;
+        } catch (...) {
+            fail();
+        }
+    }
+
+    void fail() {
+        const std::lock_guard lock(error_mutex);
+        if (!error) error = std::current_exception();
+        stop = true;
     }
 };
 
@@ -63,7 +76,7 @@ class Pool {
             left_.wait_until(lock, std::chrono::system_clock::now() + POLL_INTERVAL);
             if (job.active > 0 && !job.stop && context.interrupted) {
                 lock.unlock();
-                job.stop = context.interrupted();
+                job.ask(context);
                 lock.lock();
             }
         }

@@ -122,6 +122,7 @@ class Partition {
 
     /// About `cells` centroids; more where the first ones left crowded cells.
     Centroids<Operation> centroids(std::size_t cells) {
+        cells = std::min(cells, n_);
         std::vector<std::int32_t> everything(n_);
         std::iota(everything.begin(), everything.end(), 0);
         Buffer<float> found = lloyd(everything, cells);
