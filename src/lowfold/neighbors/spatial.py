@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,19 @@ from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
 MIN_CELL = 250  # points below which dividing space costs more than it saves
-BYTES_FROM = 8  # dimensions from which 8-bit scores are faster than float32 ones
+BYTES_FROM = 16  # dimensions from which 8-bit scores are faster than float32 ones
 # Shares of the 8-bit scores' worst-case error to allow for. Errors of sums grow with the square root of the
 # dimensions, worst cases with the dimensions: BYTE_SHARE / sqrt(d) is about one standard deviation.
-BYTE_SHARE = 0.17
-MOST_BYTE_SHARE = 0.02  # more costs time in few dimensions and finds nothing
+BYTE_SHARE = 0.15
 CERTAIN = 6  # times that: no score is off by so much
-SAMPLE = 768  # points whose true neighbours set the reach of the search (two thirds) and test it (the others)
-TESTED = 256
+SAMPLE = 1024  # points whose true neighbours set the reach of the search, and (the first of them) test it
+TESTED = 384
+NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
 SAMPLE_STREAM = 1 << 32  # of the random numbers: apart from those that the cells use
-ATTEMPTS = 4  # at reaching the recall before the search becomes exact
+# Attempts at the recall before the search becomes exact: the share of what may be missed that is left to the reach, and
+# a factor on the allowance for the scores' errors. The search sees a little more than the sample counts, since its
+# radius only shrinks to the last distance, and a little less, since scores err: the first attempt is mostly right.
+ATTEMPTS = ((0.9, 1), (0.6, 1), (0.4, 2), (0.2, 8))
 
 
 class SpatialIndex(NeighborIndex):
@@ -66,25 +70,25 @@ class SpatialIndex(NeighborIndex):
         return Neighbors(indices, distances, self.n, plan.recall)
 
     def _plan(self, k: int) -> _Plan:
+        if not isinstance(self._engine, Cells) or self._index.cells == 1:
+            return EXACT
         if k not in self._plans:
-            self._plans[k] = self._calibrated(k, self._engine.recall) if isinstance(self._engine, Cells) else EXACT
+            self._plans[k] = self._calibrated(k, self._engine.recall)
         return self._plans[k]
 
     def _calibrated(self, k: int, target: float) -> _Plan:
         """The smallest reach that gives the recall on one part of a sample and keeps it on the other."""
         sample = sample_points(self.n, self._seed)
         k_sample = min(k, self.n - 1)
-        caution = min(MOST_BYTE_SHARE, BYTE_SHARE / math.sqrt(self._X.shape[1])) if self._bytes else 1.0
+        caution = BYTE_SHARE / math.sqrt(self._X.shape[1]) if self._bytes else 1.0
         true, needed = self._index.calibrate(sample, k_sample, min(1.0, CERTAIN * caution), self._threads)
-        # The search sees a little more than this counts: its radius only shrinks to the last distance.
-        missed = 0.9 * (1 - target)
-        for _ in range(ATTEMPTS):
-            alpha = float(np.quantile(needed[TESTED:], 1 - missed, method="higher"))
-            found, _ = self._index.search(None, sample[:TESTED], k_sample, alpha, caution, self._threads)
+        for share, factor in ATTEMPTS:
+            alpha = float(np.quantile(needed[TESTED:], 1 - share * (1 - target), method="higher"))
+            allowance = min(1.0, factor * caution)
+            found, _ = self._index.search(None, sample[:TESTED], k_sample, alpha, allowance, self._threads)
             recall = share_found(found, true[:TESTED])
-            if recall >= target:
-                return _Plan(alpha, caution, recall)
-            missed, caution = missed / 2, min(1.0, caution * 2)
+            if recall >= target + NOISE * (1 - target):
+                return _Plan(alpha, allowance, recall)
         return EXACT
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
@@ -98,11 +102,13 @@ class SpatialIndex(NeighborIndex):
         return int(a[nearest.indices[best, 0]]), int(b[best]), float(nearest.distances[best, 0])
 
 
+@dataclass(frozen=True, slots=True)
 class _Plan:
-    """How far to search for k neighbours, and what recall that gave on a sample."""
+    """How far to search, how much to allow for the scores' errors, and what recall that gave on a sample."""
 
-    def __init__(self, alpha: float, caution: float, recall: float) -> None:
-        self.alpha, self.caution, self.recall = alpha, caution, recall
+    alpha: float
+    caution: float
+    recall: float
 
 
 EXACT = _Plan(alpha=1.0, caution=1.0, recall=1.0)
