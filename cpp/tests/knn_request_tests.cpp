@@ -12,7 +12,7 @@ std::vector<std::int32_t> every(std::size_t step, std::size_t n) {
 
 template <class T>
 void same_bits_on_any_number_of_threads() {
-    constexpr std::size_t N = 600;
+    constexpr std::size_t N = 400;
     for (const Kind& kind : KINDS) {
         const auto X = make_points<T>(kind, Shape::clustered, N, 9);
         const auto Q = make_points<T>(kind, Shape::clustered, 50, 9, 2);
@@ -65,11 +65,11 @@ void a_row_does_not_depend_on_the_others() {
 
 template <class T>
 void recall_grows_with_alpha() {
-    constexpr std::size_t N = 1200, K = 10;
+    constexpr std::size_t N = 700, K = 10;
     for (const Kind& kind : KINDS) {
         const auto X = make_points<T>(kind, Shape::random, N, 6);
         const auto truth = brute_force(kind.metric, X, K);
-        const auto index = make_index(Context{2, {}}, X.view(), kind, 30);
+        const auto index = make_index(Context{2, {}}, X.view(), kind, 20);
         std::vector<double> found;
         for (const float alpha : {0.0f, 0.15f, 0.4f, 1.0f}) {
             const auto answer = search(*index, N, Question<T>{.k = K, .alpha = alpha});
@@ -91,13 +91,13 @@ void recall_grows_with_alpha() {
 
 template <class T>
 void alpha_above_what_was_needed_finds_all() {
-    constexpr std::size_t N = 1000, K = 8;
-    const auto subset = every(3, N);
+    constexpr std::size_t N = 500, K = 8;
+    const auto subset = every(2, N);
     for (const Kind& kind : KINDS)
         for (const Shape shape : {Shape::random, Shape::clustered, Shape::tiny}) {
             const auto X = make_points<T>(kind, shape, N, 6);
             const auto truth = brute_force(kind.metric, X, K);
-            const auto index = make_index(Context{2, {}}, X.view(), kind, 20);
+            const auto index = make_index(Context{2, {}}, X.view(), kind, 12);
             const auto measured =
                 search(*index, N, Question<T>{.k = K, .subset = subset, .alpha = INFINITE, .needed = true});
             const std::string what = text(kind.name, ", ", name(shape));
@@ -118,7 +118,7 @@ void alpha_above_what_was_needed_finds_all() {
 #if defined(__AVX512VNNI__)
 template <class T>
 void less_caution_costs_little_recall() {
-    constexpr std::size_t N = 1500, K = 10;
+    constexpr std::size_t N = 800, K = 10;
     constexpr Kind BYTES{"euclidean in bytes", Metric::euclidean, true};
     const auto X = make_points<T>(BYTES, Shape::random, N, 64);
     const auto truth = brute_force(BYTES.metric, X, K);
