@@ -30,26 +30,34 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What ours has to reach: at most `ratio` times the best peer, or at most `value`, and qualities within limits."""
+    """What ours has to reach: so many times faster than the best peer and than those named, a value, qualities."""
 
-    ratio: float | None = None
+    faster: float | None = None
+    faster_than: Mapping[str, float] = field(default_factory=dict)
+    more: tuple[str, float] | None = None  # at most a peer's value and so much
     value: float | None = None
     floors: Mapping[str, float] = field(default_factory=dict)
     ceilings: Mapping[str, float] = field(default_factory=dict)
 
     def text(self, unit: str) -> str:
         """The bar in words."""
-        parts = [f"≤ {self.ratio:g} × best peer"] if self.ratio is not None else []
+        parts = (
+            [f"{self.faster:g}× faster than the best peer" if self.faster > 1 else "not slower"] if self.faster else []
+        )
+        parts += [f"{times:g}× faster than {name}" for name, times in self.faster_than.items()]
+        parts += [f"≤ {self.more[0]} + {self.more[1]:g} {unit}"] if self.more else []
         parts += [f"≤ {self.value:g} {unit}"] if self.value is not None else []
         parts += [f"{name} ≥ {least:g}" for name, least in self.floors.items()]
         return ", ".join(parts + [f"{name} ≤ {most:g}" for name, most in self.ceilings.items()])
 
-    def met(self, ours: Entry, ratio: float | None) -> bool:
-        """Whether our entry reaches it."""
-        quality = ours["quality"]
+    def met(self, ours: Entry, best: float | None, peers: Mapping[str, Entry]) -> bool:
+        """Whether our entry reaches it, beside the best peer's value and all of them."""
+        quality, value = ours["quality"], ours["value"]
         return (
-            (self.ratio is None or (ratio is not None and ratio <= self.ratio))
-            and (self.value is None or ours["value"] <= self.value)
+            (self.faster is None or (best is not None and value * self.faster <= best))
+            and all(value * times <= peers[name]["value"] for name, times in self.faster_than.items())
+            and (self.more is None or value <= peers[self.more[0]]["value"] + self.more[1])
+            and (self.value is None or value <= self.value)
             and all(quality[name] >= least for name, least in self.floors.items())
             and all(quality[name] <= most for name, most in self.ceilings.items())
         )
@@ -106,13 +114,13 @@ def entry(values: Sequence[float], qualities: Sequence[Mapping[str, float]] = ()
 def row(
     work: str, ours: Entry, peers: Mapping[str, Entry], bar: Bar, *, unit: str = "s", eligible: Collection[str] = ()
 ) -> dict[str, Any]:
-    """One line of the results: our entry beside the best peer's, the ratio of the two (below 1: ours is less), the bar.
+    """One line of the results: our entry beside the best peer's, how many times less ours is, and the bar.
 
     The best peer is the one with the lowest value among the eligible ones, or among all if none is named.
     """
     choice = [name for name in peers if name in eligible] or list(peers)
     best = min(choice, key=lambda name: peers[name]["value"], default=None)
-    ratio = ours["value"] / peers[best]["value"] if best is not None else None
+    lowest = peers[best]["value"] if best is not None else None
     text = bar.text(unit)
     return {
         "work": work,
@@ -120,9 +128,9 @@ def row(
         "ours": ours,
         "peers": dict(peers),
         "best_peer": best,
-        "ratio": ratio,
+        "times_less": lowest / ours["value"] if lowest is not None else None,
         "bar": text,
-        "met": bar.met(ours, ratio) if text else None,
+        "met": bar.met(ours, lowest, peers) if text else None,
     }
 
 

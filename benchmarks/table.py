@@ -10,7 +10,7 @@ from typing import Any
 from measure import RESULTS
 
 BEGIN, END = "<!-- table -->", "<!-- /table -->"
-HEADER = ("work", "ours", "best peer", "ratio", "our quality", "peer's quality", "bar", "")
+HEADER = ("work", "ours", "best peer", "faster", "our quality", "peer's quality", "bar", "")
 VERDICT = {True: "met", False: "**missed**", None: ""}
 
 
@@ -42,7 +42,7 @@ def _columns(row: Mapping[str, Any]) -> list[str]:
         row["work"],
         _amount(row["ours"]["value"], row["unit"]),
         f"{_amount(peer['value'], row['unit'])} ({row['best_peer']})" if peer else "",
-        f"{row['ratio']:.2f}" if peer else "",
+        f"{row['times_less']:.1f}×" if peer else "",
         _quality(row["ours"]),
         _quality(peer) if peer else "",
         row["bar"],

@@ -16,7 +16,7 @@ from judge import NeighborJudge
 from searchers import HNSW, IVF, NN_DESCENT, SEARCHERS, Setting, hnsw_index, ivf_index, unit_rows
 
 TARGET = 0.99
-BUDGET = 300.0  # seconds after which no further setting of a peer is tried
+BUDGET = 60.0  # seconds after which no further setting of a peer is tried
 TIMED_QUERIES = 4000  # queries from which the time of all is estimated
 ROWS_PER_CELL = 39  # faiss asks for at least so many to train on
 NPROBE = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)

@@ -129,6 +129,11 @@ def test_dense_products_equal_the_reference(kernels, shape, dtype):
     mean = reference.column_means(X)
     tolerance = {"rtol": 0, "atol": TOLERANCE[dtype] * shape[0]}
     np.testing.assert_allclose(kernels.column_means(X, 2), mean, rtol=1e-12)
+    assert kernels.largest_entry(X, mean, 2) == pytest.approx(reference.largest_entry(X, mean))
+    for wrong in (np.nan, np.inf, -np.inf):
+        spoilt = X.copy()
+        spoilt[shape[0] // 2, -1] = wrong
+        assert np.isnan(kernels.largest_entry(spoilt, mean, 2))
     np.testing.assert_allclose(kernels.scatter(X, mean, 2), reference.scatter(X, mean), **tolerance)
     zeros = np.zeros(5)
     np.testing.assert_allclose(kernels.cross(Z, zeros, X, mean, 2), reference.cross(Z, zeros, X, mean), **tolerance)

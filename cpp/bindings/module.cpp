@@ -28,6 +28,9 @@ void bind_kernels(nb::module_& m) {
         std::copy(mean.begin(), mean.end(), out.data());
         return out;
     });
+    m.def("largest_entry", [](const Matrix<T>& X, const Vector<double>& mean, int threads) {
+        return run(threads, [&](const Context& context) { return largest_entry(context, view(X), mean.data()); });
+    });
     m.def("scatter", [](const Matrix<T>& X, const Vector<double>& mean, int threads) {
         return product<T>(X, mean, X, mean, true, threads);
     });

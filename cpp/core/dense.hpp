@@ -6,6 +6,12 @@
 
 namespace lowfold {
 
+/// x - mean, rounded to T.
+template <class T>
+void centre(const T* x, const double* mean, std::size_t columns, T* to) {
+    for (std::size_t p = 0; p < columns; ++p) to[p] = static_cast<T>(x[p] - mean[p]);
+}
+
 /// Y = (X - mean) B. Row i of Y depends on row i of X alone: X may be cut into batches anyhow.
 /// Each row has one owner. Cost n * dimensions * columns of B.
 template <class T>
@@ -19,12 +25,11 @@ void project(const Context& context, MatrixView<const T> X, const double* mean, 
             packed[(column / PANEL<T> * depth + p) * PANEL<T> + column % PANEL<T>] =
                 column < B.columns ? B.row(p)[column] : T{};
     parallel_ranges(context, X.rows, ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker&) {
-        Buffer<T> rows(TILE_ROWS * depth);
+        Buffer<T> centred(TILE_ROWS * depth), rows(TILE_ROWS * depth);
         for (std::size_t first = begin; first < end; first += TILE_ROWS) {
             with_rows(static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first)), [&]<int ROWS>() {
-                for (int i = 0; i < ROWS; ++i)
-                    for (std::size_t p = 0; p < depth; ++p)
-                        rows[p * ROWS + i] = static_cast<T>(X.row(first + i)[p] - mean[p]);
+                for (int i = 0; i < ROWS; ++i) centre(X.row(first + i), mean, depth, &centred[i * depth]);
+                for (int i = 0; i < ROWS; ++i) copy_strided(&centred[i * depth], depth, &rows[i], ROWS);
                 for (std::size_t panel = 0; panel < panels; ++panel) {
                     Vec<T> sum[ROWS][TILE_VECTORS];
                     accumulate<InnerProduct, ROWS>(rows.data(), &packed[panel * depth * PANEL<T>], depth, sum);
@@ -52,9 +57,12 @@ class CrossProduct {
         for (std::size_t begin = 0; begin < A.rows; begin += BLOCK) {
             const std::size_t rows = std::min(BLOCK, A.rows - begin);
             parallel_ranges(context, rows, BLOCK / 8, [&](std::size_t first, std::size_t last, Worker&) {
+                Buffer<T> centred(std::max(A_.columns, B_.columns));
                 for (std::size_t r = first; r < last; ++r) {
-                    pack<TILE_ROWS>(left_, A_.row(begin + r), a_mean_, A_.columns, r, rows);
-                    pack<PANEL<T>>(right_, B_.row(begin + r), b_mean_, B_.columns, r, rows);
+                    centre(B_.row(begin + r), b_mean_, B_.columns, centred.data());
+                    pack<PANEL<T>>(right_, centred.data(), B_.columns, r, rows);
+                    if (!symmetric_) centre(A_.row(begin + r), a_mean_, A_.columns, centred.data());
+                    pack<TILE_ROWS>(left_, centred.data(), A_.columns, r, rows);
                 }
             });
             multiply(rows);
@@ -74,15 +82,13 @@ class CrossProduct {
 
     /// Row r of a block into panels of WIDTH columns: to[(panel * rows + r) * WIDTH + lane].
     template <std::size_t WIDTH>
-    static void pack(Buffer<T>& to, const T* x, const double* mean, std::size_t columns, std::size_t r,
-                     std::size_t rows) {
-        for (std::size_t first = 0; first < columns; first += WIDTH) {
-            T* panel = &to[(first / WIDTH * rows + r) * WIDTH];
-            const std::size_t lanes = std::min(WIDTH, columns - first);
-            for (std::size_t lane = 0; lane < lanes; ++lane)
-                panel[lane] = static_cast<T>(x[first + lane] - mean[first + lane]);
-            std::fill(panel + lanes, panel + WIDTH, T{});
-        }
+    static void pack(Buffer<T>& to, const T* x, std::size_t columns, std::size_t r, std::size_t rows) {
+        std::size_t first = 0;
+        for (; first + WIDTH <= columns; first += WIDTH)
+            std::copy_n(x + first, WIDTH, &to[(first / WIDTH * rows + r) * WIDTH]);
+        if (first == columns) return;
+        T* last = &to[(first / WIDTH * rows + r) * WIDTH];
+        std::fill(std::copy(x + first, x + columns, last), last + WIDTH, T{});
     }
 
     void multiply(std::size_t rows) {

@@ -52,7 +52,7 @@ struct FloatEngine {
 
     /// Both return the point's scale.
     static float pack_column(Unit* panel, int lane, const float* y, std::size_t dimensions) {
-        for (std::size_t p = 0; p < dimensions; ++p) panel[p * PANEL<float> + lane] = y[p];
+        copy_strided(y, dimensions, panel + lane, PANEL<float>);
         return 1;
     }
     static float prepare_row(Unit* to, const float* x, std::size_t dimensions) {

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "matrix.hpp"
 #include "parallel.hpp"
+#include "simd.hpp"
 
 namespace lowfold {
 
@@ -26,6 +28,44 @@ std::vector<double> column_means(const Context& context, MatrixView<const T> X) 
         for (std::size_t p = 0; p < X.columns; ++p) mean[p] += sums[part * X.columns + p];
     for (auto& m : mean) m /= static_cast<double>(X.rows);
     return mean;
+}
+
+/// The largest |x_p - mean_p| of a row, or NaN if some x is not finite. In whole registers: compilers do not vectorise
+/// a maximum that has to respect NaN.
+template <class T>
+T largest_of_row(const T* x, const T* mean, std::size_t columns) {
+    Vec<T> most{}, zero{};  // the latter stays so unless something is not finite
+    std::size_t p = 0;
+    for (; p + LANES<T> <= columns; p += LANES<T>) {
+        const auto v = load<Vec<T>>(x + p);
+        most = maximum(absolute(v - load<Vec<T>>(mean + p)), most);
+        zero += v - v;
+    }
+    T result = 0, spoilt = 0;
+    for (int lane = 0; lane < LANES<T>; ++lane) {
+        result = std::max(result, most[lane]);
+        spoilt += zero[lane];
+    }
+    for (; p < columns; ++p) {
+        result = std::max(result, std::abs(x[p] - mean[p]));
+        spoilt += x[p] - x[p];
+    }
+    return result + spoilt;
+}
+
+/// The largest of all rows, or NaN. Maxima of fixed ranges of rows, then of those.
+template <class T>
+double largest_entry(const Context& context, MatrixView<const T> X, const double* mean) {
+    const std::vector<T> centre(mean, mean + X.columns);
+    std::vector<T> largest((X.rows + ROWS_PER_SUM - 1) / ROWS_PER_SUM);
+    const auto larger = [](T a, T b) { return b > a || std::isnan(b) ? b : a; };
+    parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker&) {
+        T& most = largest[begin / ROWS_PER_SUM];
+        for (std::size_t i = begin; i < end && !std::isnan(most); ++i)
+            most = larger(most, largest_of_row(X.row(i), centre.data(), X.columns));
+    });
+    return std::accumulate(largest.begin(), largest.end(), T{0},
+                           [&](T a, T b) { return std::isnan(a) ? a : larger(a, b); });
 }
 
 /// A coordinate this far out, in units of the data's largest, is moved no further: the search allows for an error that
@@ -48,14 +88,7 @@ struct Frame {
 template <class T>
 Frame find_frame(const Context& context, MatrixView<const T> X) {
     Frame frame{column_means(context, X)};
-    std::vector<double> largest((X.rows + ROWS_PER_SUM - 1) / ROWS_PER_SUM);
-    parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker&) {
-        double most = 0;
-        for (std::size_t i = begin; i < end; ++i)
-            for (std::size_t p = 0; p < X.columns; ++p) most = std::max(most, std::abs(X.row(i)[p] - frame.mean[p]));
-        largest[begin / ROWS_PER_SUM] = most;
-    });
-    const double most = *std::max_element(largest.begin(), largest.end());
+    const double most = largest_entry(context, X, frame.mean.data());
     if (most > 0) frame.scale = std::ldexp(1.0, std::min(-std::ilogb(most), 1023));
     return frame;
 }

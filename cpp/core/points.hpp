@@ -104,7 +104,7 @@ struct QueryRows {
         for (int i = 0; i < ROWS; ++i) {
             const Unit* row = prepared.data() + which[i] * units;
             tile_scales[i] = scales[which[i]];
-            for (std::size_t u = 0; u < units; ++u) interleaved[u * ROWS + i] = row[u];
+            copy_strided(row, units, &interleaved[i], ROWS);
         }
         return interleaved.data();
     }

@@ -13,7 +13,7 @@
 namespace lowfold {
 
 #if defined(__AVX512F__)
-inline constexpr int VECTOR_BYTES = 64, TILE_ROWS = 12;  // 24 accumulators of 32 registers
+inline constexpr int VECTOR_BYTES = 64, TILE_ROWS = 14;  // 28 accumulators of 32 registers
 inline constexpr const char* SIMD_NAME = "avx512";
 #elif defined(__AVX2__)
 inline constexpr int VECTOR_BYTES = 32, TILE_ROWS = 6;  // 12 accumulators of 16 registers
@@ -53,7 +53,7 @@ inline void store(T* to, V v) {
 
 template <class V, class T>
 inline V broadcast(T x) {
-    return V{} + x;
+    return x - V{};  // not +: that would turn -0 into 0, so it could not be left out
 }
 
 /// a * b + c; in one rounding where the instruction set has it.

@@ -38,13 +38,10 @@ struct LargestDifference {
     }
 };
 
-/// sum[i][v] = Operation over the depth of row i and vector v of the panel.
+/// result[i][v] = Operation over the depth of row i and vector v of the panel.
 template <class Operation, int ROWS, class T>
-inline void accumulate(const T* rows, const T* panel, std::size_t depth, Vec<T> (&sum)[ROWS][TILE_VECTORS]) {
-#pragma GCC unroll 16
-    for (int i = 0; i < ROWS; ++i)
-#pragma GCC unroll 2
-        for (int v = 0; v < TILE_VECTORS; ++v) sum[i][v] = Vec<T>{};
+inline void accumulate(const T* rows, const T* panel, std::size_t depth, Vec<T> (&result)[ROWS][TILE_VECTORS]) {
+    Vec<T> sum[ROWS][TILE_VECTORS] = {};  // local, so that it stays in registers: nothing else can point to it
     for (std::size_t p = 0; p < depth; ++p) {
         Vec<T> y[TILE_VECTORS];
 #pragma GCC unroll 2
@@ -56,6 +53,10 @@ inline void accumulate(const T* rows, const T* panel, std::size_t depth, Vec<T> 
             for (int v = 0; v < TILE_VECTORS; ++v) sum[i][v] = Operation::step(sum[i][v], x, y[v]);
         }
     }
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; ++i)
+#pragma GCC unroll 2
+        for (int v = 0; v < TILE_VECTORS; ++v) result[i][v] = sum[i][v];
 }
 
 /// Calls body.operator()<ROWS>() with the run-time `rows` (1 to TILE_ROWS) as a constant.
@@ -68,11 +69,12 @@ inline void with_rows(int rows, Body&& body) {
     }
 }
 
-/// Writes rows [first, first + rows) of get(row, p) interleaved: to[p * rows + i].
-template <class T, class Get>
-inline void interleave(T* to, std::size_t depth, int rows, const Get& get) {
-    for (int i = 0; i < rows; ++i)
-        for (std::size_t p = 0; p < depth; ++p) to[p * rows + i] = get(i, p);
+/// to[p * stride] = from[p]. Not vectorised: compilers would use scatter instructions, which take several times as long
+/// as plain stores on many processors.
+template <class T>
+[[gnu::optimize("no-tree-vectorize")]] inline void copy_strided(const T* from, std::size_t count, T* to,
+                                                                std::size_t stride) {
+    for (std::size_t p = 0; p < count; ++p) to[p * stride] = from[p];
 }
 
 }  // namespace lowfold

@@ -15,7 +15,8 @@ template <class Operation, class T>
 std::vector<T> tile(const Data<T>& left, const Data<T>& panel, int rows) {
     std::vector<T> out(rows * PANEL<T>);
     Buffer<T> interleaved(rows * left.columns);
-    interleave(interleaved.data(), left.columns, rows, [&](int i, std::size_t p) { return left.row(i)[p]; });
+    for (int i = 0; i < rows; ++i)
+        for (std::size_t p = 0; p < left.columns; ++p) interleaved[p * rows + i] = left.row(i)[p];
     with_rows(rows, [&]<int ROWS>() {
         Vec<T> sum[ROWS][TILE_VECTORS];
         accumulate<Operation, ROWS>(interleaved.data(), panel.values.data(), left.columns, sum);

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import assert_all_finite, validate_data
 
+from lowfold.backend import native, resources
 from lowfold.errors import DataError
 
 ROWS = "rows of numbers"
@@ -60,10 +61,11 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
         accept_sparse="csr" if kind in (SPARSE_ROWS, GRAPH) else False,
         dtype=_float_type(X),
         order=None if issparse(X) else "C",
+        ensure_all_finite=False,  # seen below, on all threads
     )
     if issparse(values):
         values = _canonical(values)
-    _check_magnitude(values)
+    _check_magnitude(values, resources.thread_count(getattr(estimator, "n_jobs", None)))
     if kind in (DISTANCES, GRAPH):
         _check_distances(values, kind, square=fitting)
     return Data(kind, values)
@@ -117,9 +119,11 @@ def _canonical(X: Any) -> csr_array:
     return csr_array(X)
 
 
-def _check_magnitude(values: Any) -> None:
-    numbers = values.data if issparse(values) else values
-    largest = max(abs(float(numbers.max(initial=0))), abs(float(numbers.min(initial=0))))
+def _check_magnitude(values: Any, threads: int) -> None:
+    numbers = values.data[:, None] if issparse(values) else values
+    largest = native.kernels.largest_entry(numbers, np.zeros(numbers.shape[1]), threads)
+    if not np.isfinite(largest):
+        assert_all_finite(numbers, input_name="X")
     low, high = _MAGNITUDES[numbers.dtype]
     if largest and not low <= largest <= high:
         raise DataError(

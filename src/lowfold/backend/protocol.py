@@ -59,6 +59,9 @@ class Kernels(Protocol):
     def column_means(self, X: Floats, threads: int, /) -> NDArray[np.float64]:
         """The mean of each column."""
 
+    def largest_entry(self, X: Floats, mean: NDArray[np.float64], threads: int, /) -> float:
+        """max |x_ip - mean_p|."""
+
     def scatter(self, X: Floats, mean: NDArray[np.float64], threads: int, /) -> NDArray[np.float64]:
         """sum_i (x_i - mean)(x_i - mean)^T."""
 

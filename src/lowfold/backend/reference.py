@@ -15,6 +15,11 @@ def column_means(X: Floats) -> NDArray[np.float64]:
     return X.mean(axis=0, dtype=np.float64)
 
 
+def largest_entry(X: Floats, mean: NDArray[np.float64]) -> float:
+    """max |x_ip - mean_p|, or NaN if some x is not finite."""
+    return float(np.abs(X - mean).max(initial=0)) if np.isfinite(X).all() else float("nan")
+
+
 def scatter(X: Floats, mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """S = sum_i (x_i - mean)(x_i - mean)^T."""
     centred = X - mean

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from lowfold import inputs
-from lowfold.backend import native
+from lowfold.backend import blas, native
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.options import option, seed_of
@@ -72,7 +72,7 @@ class PCA(Estimator):
             )
         with watch.stage("centre"):
             X = centred(data.values, self._threads)
-        with watch.stage("eigenvectors"):
+        with watch.stage("eigenvectors"), blas.single_threaded():
             pairs = self._solve(X)
             self._keep(X, pairs)
         findings.update(
@@ -95,11 +95,10 @@ class PCA(Estimator):
 
     def _keep(self, X: CentredMatrix, pairs: Eigenpairs) -> None:
         degrees = max(X.shape[0] - 1, 1)
-        total = X.sum_of_squares()
         self.mean_ = X.mean
         self.components_ = np.ascontiguousarray(with_canonical_signs(pairs.vectors).T)
         self.explained_variance_ = pairs.values / degrees
-        self.explained_variance_ratio_ = pairs.values / total if total > 0 else np.zeros_like(pairs.values)
+        self.explained_variance_ratio_ = pairs.values / pairs.total
         self.singular_values_ = np.sqrt(pairs.values)
 
     def _spread(self) -> Any:

@@ -22,10 +22,12 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Eigenpairs:
-    """values (m,), largest first; vectors (D, m); the largest residual relative to values[0]; iterations done."""
+    """values (m,), largest first; vectors (D, m); the sum of all eigenvalues; the largest residual relative to
+    values[0]; iterations done."""
 
     values: NDArray[np.float64]
     vectors: NDArray[np.float64]
+    total: float
     residual: float
     iterations: int = 0
 
@@ -33,13 +35,12 @@ class Eigenpairs:
 def by_covariance(X: CentredMatrix, m: int) -> Eigenpairs:
     """All at once from the smaller of Xc^T Xc and Xc Xc^T, which share their eigenvalues: Xc^T u = sqrt(lam) v."""
     n, D = X.shape
-    total = _total(X)
-    A = (X.scatter() if n >= D else X.gram()) / total
+    A, total = _scaled(X.scatter() if n >= D else X.gram())
     values, vectors = _largest(A, m)
     residual = _residual(A @ vectors, vectors, values)
     if n < D:
         vectors = _orthonormal(X.transposed_times(vectors))
-    return Eigenpairs(values * total, vectors, residual)
+    return Eigenpairs(values * total, vectors, total, residual)
 
 
 def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
@@ -47,7 +48,7 @@ def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpa
 
     Halko, Martinsson, Tropp, "Finding structure with randomness" (2011). Cost per iteration 4 n D (m + 10).
     """
-    total = _total(X)
+    total = X.sum_of_squares() or 1.0
     size = min(m + OVERSAMPLING, *X.shape)
     AQ = rng.standard_normal((X.shape[1], size))
     iterations, residual = 0, np.inf
@@ -60,13 +61,12 @@ def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpa
         iterations += 1
     if residual > TOLERANCE:
         _warn("randomized", residual)
-    return Eigenpairs(values * total, vectors, residual, iterations)
+    return Eigenpairs(values * total, vectors, total, residual, iterations)
 
 
 def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
     """One vector after another: b <- A b / |A b| until A b = lam b, then A <- A - lam b b^T (deflation)."""
-    total = _total(X)
-    A = X.scatter() / total
+    A, total = _scaled(X.scatter())
     values, vectors = np.zeros(m), np.zeros((len(A), m))
     iterations, worst = 0, 0.0
     for j in range(m):
@@ -88,7 +88,7 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
     if worst > TOLERANCE:
         _warn("power", worst)
     order = np.argsort(-values, kind="stable")
-    return Eigenpairs(np.maximum(values[order], 0) * total, vectors[:, order], worst, iterations)
+    return Eigenpairs(np.maximum(values[order], 0) * total, vectors[:, order], total, worst, iterations)
 
 
 def with_canonical_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -97,9 +97,11 @@ def with_canonical_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return vectors * np.where(largest < 0, -1.0, 1.0)
 
 
-def _total(X: CentredMatrix) -> float:
-    """The sum of the eigenvalues, by which matrices are divided so that no square leaves float64's range."""
-    return X.sum_of_squares() or 1.0
+def _scaled(A: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """(A / trace, trace): with eigenvalues that add up to 1, no square leaves float64's range."""
+    total = float(np.trace(A)) or 1.0
+    A /= total
+    return A, total
 
 
 def _largest(A: NDArray[np.float64], m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
