@@ -1,5 +1,7 @@
 """Low-dimensional maps of high-dimensional data: one fast, reproducible core, one contract for every method."""
 
+import sklearn  # noqa: F401, I001  first: reached through one of its submodules it takes 0.2 s longer to import
+
 from importlib.metadata import version
 
 from lowfold import datasets
