@@ -1,6 +1,8 @@
 // Dense products whose entries do not depend on the number of threads or on the other rows of a batch.
 #pragma once
 
+#include <utility>
+
 #include "frame.hpp"
 #include "tile.hpp"
 
@@ -44,28 +46,28 @@ void project(const Context& context, MatrixView<const T> X, const double* mean, 
 
 /// C = sum_i (a_i - a_mean)(b_i - b_mean)^T over the rows of A and B, in blocks of rows: the sums of one block in T,
 /// the sums over blocks in float64. For A = B (`symmetric`) only tiles that touch the upper triangle are computed.
-/// Each tile has one owner. Cost n * columns of A * columns of B.
+/// Each tile has one owner; while a block is multiplied, the next one is packed. Cost n * columns of A * columns of B.
 template <class T>
 class CrossProduct {
    public:
     CrossProduct(const Context& context, MatrixView<const T> A, const double* a_mean, MatrixView<const T> B,
                  const double* b_mean, bool symmetric)
-        : context_(context), A_(A), B_(B), a_mean_(a_mean), b_mean_(b_mean), symmetric_(symmetric) {
+        : A_(A), B_(B), a_mean_(a_mean), b_mean_(b_mean), symmetric_(symmetric) {
         sum_.assign(left_panels() * TILE_ROWS * width(), 0.0);
-        left_.resize(left_panels() * BLOCK * TILE_ROWS);
-        right_.resize(BLOCK * width());
-        for (std::size_t begin = 0; begin < A.rows; begin += BLOCK) {
-            const std::size_t rows = std::min(BLOCK, A.rows - begin);
-            parallel_ranges(context, rows, BLOCK / 8, [&](std::size_t first, std::size_t last, Worker&) {
-                Buffer<T> centred(std::max(A_.columns, B_.columns));
-                for (std::size_t r = first; r < last; ++r) {
-                    centre(B_.row(begin + r), b_mean_, B_.columns, centred.data());
-                    pack<PANEL<T>>(right_, centred.data(), B_.columns, r, rows);
-                    if (!symmetric_) centre(A_.row(begin + r), a_mean_, A_.columns, centred.data());
-                    pack<TILE_ROWS>(left_, centred.data(), A_.columns, r, rows);
-                }
+        Block current, next;
+        next.begin(*this, 0);
+        parallel_for(context, PIECES, [&](std::size_t piece, Worker&) { next.pack(*this, piece); });
+        for (std::size_t first = 0; first < A.rows; first += BLOCK) {
+            std::swap(current, next);
+            const bool more = first + BLOCK < A.rows;
+            if (more) next.begin(*this, first + BLOCK);
+            // The tallest panels first, and the packing last, so that threads end together.
+            parallel_for(context, right_panels() + (more ? PIECES : 0), [&](std::size_t item, Worker& worker) {
+                if (item < right_panels())
+                    multiply(current, right_panels() - 1 - item, worker);
+                else
+                    next.pack(*this, item - right_panels());
             });
-            multiply(rows);
         }
     }
 
@@ -74,47 +76,66 @@ class CrossProduct {
     }
 
    private:
-    static constexpr std::size_t BLOCK = 512;  // few enough for sums in float32, many enough to hide the packing
+    static constexpr std::size_t BLOCK = 1024;  // few enough for sums in float32, many enough to hide the rest
+    static constexpr std::size_t PIECES = 16;   // of a block, to be packed by any thread
+
+    /// Some rows, centred, in panels: value(r, panel, lane) at [(panel * rows + r) * panel width + lane].
+    struct Block {
+        Buffer<T> left, right;
+        std::size_t first = 0, rows = 0;
+
+        void begin(const CrossProduct& product, std::size_t row) {
+            first = row;
+            rows = std::min(BLOCK, product.A_.rows - row);
+            left.resize(product.left_panels() * TILE_ROWS * BLOCK);
+            right.resize(product.width() * BLOCK);
+        }
+
+        void pack(const CrossProduct& product, std::size_t piece) {
+            const MatrixView<const T>&A = product.A_, &B = product.B_;
+            Buffer<T> centred(std::max(A.columns, B.columns));
+            for (std::size_t r = piece * rows / PIECES; r < (piece + 1) * rows / PIECES; ++r) {
+                centre(B.row(first + r), product.b_mean_, B.columns, centred.data());
+                pack_row<PANEL<T>>(right, centred.data(), B.columns, r);
+                if (!product.symmetric_) centre(A.row(first + r), product.a_mean_, A.columns, centred.data());
+                pack_row<TILE_ROWS>(left, centred.data(), A.columns, r);
+            }
+        }
+
+        template <std::size_t WIDTH>
+        void pack_row(Buffer<T>& to, const T* x, std::size_t columns, std::size_t r) const {
+            std::size_t p = 0;
+            for (; p + WIDTH <= columns; p += WIDTH) std::copy_n(x + p, WIDTH, &to[(p / WIDTH * rows + r) * WIDTH]);
+            if (p == columns) return;
+            T* last = &to[(p / WIDTH * rows + r) * WIDTH];
+            std::fill(std::copy(x + p, x + columns, last), last + WIDTH, T{});
+        }
+    };
 
     std::size_t left_panels() const { return (A_.columns + TILE_ROWS - 1) / TILE_ROWS; }
     std::size_t right_panels() const { return (B_.columns + PANEL<T> - 1) / PANEL<T>; }
     std::size_t width() const { return right_panels() * PANEL<T>; }
 
-    /// Row r of a block into panels of WIDTH columns: to[(panel * rows + r) * WIDTH + lane].
-    template <std::size_t WIDTH>
-    static void pack(Buffer<T>& to, const T* x, std::size_t columns, std::size_t r, std::size_t rows) {
-        std::size_t first = 0;
-        for (; first + WIDTH <= columns; first += WIDTH)
-            std::copy_n(x + first, WIDTH, &to[(first / WIDTH * rows + r) * WIDTH]);
-        if (first == columns) return;
-        T* last = &to[(first / WIDTH * rows + r) * WIDTH];
-        std::fill(std::copy(x + first, x + columns, last), last + WIDTH, T{});
-    }
-
-    void multiply(std::size_t rows) {
-        parallel_for(context_, right_panels(), [&](std::size_t item, Worker& worker) {
-            const std::size_t right = right_panels() - 1 - item;  // where it is symmetric, the tallest first
-            const std::size_t below = symmetric_ ? (right + 1) * PANEL<T> : A_.columns;
-            for (std::size_t left = 0; left < left_panels() && left * TILE_ROWS < below; ++left) {
-                Vec<T> sum[TILE_ROWS][TILE_VECTORS];
-                accumulate<InnerProduct, TILE_ROWS>(&left_[left * rows * TILE_ROWS], &right_[right * rows * PANEL<T>],
-                                                    rows, sum);
-                for (int i = 0; i < TILE_ROWS; ++i) {
-                    T values[PANEL<T>];
-                    std::memcpy(values, sum[i], sizeof(values));
-                    double* to = &sum_[(left * TILE_ROWS + i) * width() + right * PANEL<T>];
-                    for (int lane = 0; lane < PANEL<T>; ++lane) to[lane] += values[lane];
-                }
+    /// Adds a block's products of all of A's columns with one panel of B's.
+    void multiply(const Block& block, std::size_t right, Worker& worker) {
+        const std::size_t below = symmetric_ ? (right + 1) * PANEL<T> : A_.columns;
+        for (std::size_t left = 0; left < left_panels() && left * TILE_ROWS < below; ++left) {
+            Vec<T> sum[TILE_ROWS][TILE_VECTORS];
+            accumulate<InnerProduct, TILE_ROWS>(&block.left[left * block.rows * TILE_ROWS],
+                                                &block.right[right * block.rows * PANEL<T>], block.rows, sum);
+            for (int i = 0; i < TILE_ROWS; ++i) {
+                T values[PANEL<T>];
+                std::memcpy(values, sum[i], sizeof(values));
+                double* to = &sum_[(left * TILE_ROWS + i) * width() + right * PANEL<T>];
+                for (int lane = 0; lane < PANEL<T>; ++lane) to[lane] += values[lane];
             }
-            worker.check();
-        });
+        }
+        worker.check();
     }
 
-    const Context& context_;
     MatrixView<const T> A_, B_;
     const double *a_mean_, *b_mean_;
     bool symmetric_;
-    Buffer<T> left_, right_;
     Buffer<double> sum_;
 };
 

@@ -82,6 +82,7 @@ struct ByteEngine {
     static constexpr bool INNER = true;
     static constexpr float PAD_SIZE = INFINITE;
     static constexpr int LARGEST = 127, OFFSET = 128;
+    static constexpr float VANISHING = 1e-30f;            // beside coordinates of size 1; its inverse is still finite
     static constexpr std::size_t MAX_DIMENSIONS = 60000;  // 255 * 127 * this stays below 2^31
 
     static std::size_t depth(std::size_t dimensions) { return (dimensions + 3) / 4; }
@@ -93,7 +94,7 @@ struct ByteEngine {
     static float scale(const float* x, std::size_t dimensions) {
         float largest = 0;
         for (std::size_t p = 0; p < dimensions; ++p) largest = std::max(largest, std::abs(x[p]));
-        return largest > 0 ? largest / LARGEST : 1;
+        return largest > VANISHING ? largest / LARGEST : 1;
     }
 
     static float pack_column(Unit* panel, int lane, const float* y, std::size_t dimensions) {

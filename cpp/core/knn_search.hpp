@@ -114,8 +114,11 @@ struct CellIndex<T, Engine, Operation>::Batch {
     /// Turns the scores of a batch with one home cell into margins.
     void find_margins(std::size_t count, std::size_t home) {
         const Buffer<float> own(&margins[home * stride], &margins[home * stride] + count);
-        for (std::size_t i = 0; i < count; ++i)
-            from_home[i] = Engine::INNER ? std::sqrt(2 * std::max(own[i], 0.0f)) : own[i];
+        const float rounding = 2 * float_error(index.dimensions_);
+        for (std::size_t i = 0; i < count; ++i) {
+            const float upper = own[i] + rounding * (rows.sizes[i] + index.largest_size_[home]);
+            from_home[i] = Engine::INNER ? std::sqrt(2 * std::max(upper, 0.0f)) : upper;
+        }
         for (std::size_t c = 0; c < index.cells(); ++c) {
             const auto bound = index.margin_bound(home, c);
             float* margin = &margins[c * stride];
@@ -127,7 +130,7 @@ struct CellIndex<T, Engine, Operation>::Batch {
     float farthest_reach(std::size_t count) const {
         float farthest = 0;
         for (std::size_t i = 0; i < count; ++i) farthest = std::max(farthest, reach[i] + from_home[i]);
-        return farthest * 1.001f;  // for the rounding of both
+        return farthest * 1.001f;  // for the rounding of this
     }
 
     int find_visitors(std::size_t cell) {
