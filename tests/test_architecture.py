@@ -42,7 +42,7 @@ MOST_LINES = {".py": 300, ".cpp": 400, ".hpp": 400}
 MOST_ARGUMENTS = 6
 MEDIAN_LINES, NINE_IN_TEN_LINES = 10, 40  # of a function, without its docstring
 
-DEPENDENCIES = {"lowfold", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}  # joblib comes with scikit-learn
+DEPENDENCIES = {"lowfold", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}  # both last come with scikit-learn
 HEAVY = ("matplotlib", "pandas", "polars", "pyarrow", "torch", "numba", "faiss", "hnswlib", "pynndescent", "umap")
 
 
