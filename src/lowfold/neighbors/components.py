@@ -14,7 +14,6 @@ from lowfold.neighbors.interface import NeighborIndex
 from lowfold.types import Components, Neighbors
 
 POLICIES = ("join", "separate", "largest", "error")
-SMALL = 64  # points of a component up to which its nearest outsiders are found by a search for that many neighbours
 
 
 def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join") -> tuple[csr_array, Components]:
