@@ -26,7 +26,7 @@ ROOT = TESTS.parent
 LAYERS = (
     {"errors", "types", "options"},
     {"backend"},
-    {"inputs"},
+    {"inputs", "training"},
     {"estimator"},
     {"neighbors"},
     {"affinity"},

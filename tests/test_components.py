@@ -72,7 +72,7 @@ def test_largest_keeps_the_edges_of_the_largest_component_alone():
 
 def test_error_names_the_number_the_sizes_and_the_ways_out():
     X, _ = islands((50, 9, 8, 7, 6, 5, 5))
-    with pytest.raises(DataError, match=r"k=4 has 7 components, of sizes 50, 9, 8, 7, 6 … and 2 more.*Raise k"):
+    with pytest.raises(DataError, match=r"graph has 7 components, of sizes 50, 9, 8, 7, 6 … and 2 more.*Raise"):
         connect(*graph_of(X), policy="error")
 
 

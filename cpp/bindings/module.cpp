@@ -2,6 +2,8 @@
 #include "arrays.hpp"
 #include "dense.hpp"
 #include "duplicates.hpp"
+#include "graphs.hpp"
+#include "narrow_product.hpp"
 #include "neighbors.hpp"
 #include "random.hpp"
 
@@ -44,6 +46,11 @@ void bind_kernels(nb::module_& m) {
         });
         return out;
     });
+    m.def("times", [](const Matrix<T>& A, const Matrix<T>& V, int threads) {
+        auto out = new_matrix<double>(A.shape(0), V.shape(1));
+        run(threads, [&](const Context& context) { NarrowProduct<T>(view(A), view(V)).run(context, out.data()); });
+        return out;
+    });
     m.def("fingerprints", [](const Matrix<T>& X, int threads) {
         auto out = new_vector<std::uint64_t>(X.shape(0));
         run(threads, [&](const Context& context) { fingerprints(context, view(X), out.data()); });
@@ -81,6 +88,8 @@ NB_MODULE(LOWFOLD_MODULE, m) {
     bind_kernels<float>(m);
     bind_kernels<double>(m);
     bind_neighbors(m);
+    bind_graphs(m);
+    bind_patches(m);
 }
 
 }  // namespace lowfold::bindings

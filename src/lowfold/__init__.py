@@ -4,7 +4,7 @@ import sklearn  # noqa: F401, I001  first: the import was quicker so in every co
 
 from importlib.metadata import version
 
-from lowfold import datasets
+from lowfold import datasets, markov
 from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
 from lowfold.methods import METHODS
 from lowfold.neighbors.components import connect
@@ -12,28 +12,54 @@ from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.graph import NeighborGraph
 from lowfold.neighbors.index import build_index
 from lowfold.neighbors.interface import NeighborIndex
+from lowfold.neighbors.radius import Within
+from lowfold.spectral.classical_mds import ClassicalMDS
+from lowfold.spectral.diffusion_kernel import Nearest
+from lowfold.spectral.diffusion_map import DiffusionMap, Significant, diffmap
+from lowfold.spectral.hessian_lle import HessianLLE
+from lowfold.spectral.isomap import Isomap
+from lowfold.spectral.kernel_pca import KernelPCA
+from lowfold.spectral.laplacian_eigenmaps import Heat, LaplacianEigenmaps
+from lowfold.spectral.lle import LLE
+from lowfold.spectral.ltsa import LTSA
+from lowfold.spectral.modified_lle import ModifiedLLE
 from lowfold.spectral.pca import PCA
 from lowfold.types import Components, Neighbors, Report
 
 __version__ = version("lowfold")
 
 __all__ = [
+    "LLE",
+    "LTSA",
     "METHODS",
     "PCA",
     "BackendError",
     "Cells",
+    "ClassicalMDS",
     "Components",
     "DataError",
+    "DiffusionMap",
     "Exact",
+    "Heat",
+    "HessianLLE",
+    "Isomap",
+    "KernelPCA",
+    "LaplacianEigenmaps",
     "LowfoldError",
     "MemoryLimitError",
+    "ModifiedLLE",
+    "Nearest",
     "NeighborGraph",
     "NeighborIndex",
     "Neighbors",
     "ParameterError",
     "Report",
+    "Significant",
+    "Within",
     "__version__",
     "build_index",
     "connect",
     "datasets",
+    "diffmap",
+    "markov",
 ]

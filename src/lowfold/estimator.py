@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self, dataclass_transform
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +17,7 @@ from lowfold import inputs
 from lowfold.backend import native, resources
 from lowfold.errors import MemoryLimitError, ParameterError
 from lowfold.options import documented, parameters, validate
+from lowfold.training import TrainingRows
 from lowfold.types import Floats, Report
 
 
@@ -34,7 +36,7 @@ class Declaring(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = inputs.SPARSE_ROWS in self.accepts
-        tags.input_tags.pairwise = getattr(self, "metric", None) == "precomputed"
+        tags.input_tags.pairwise = inputs.is_pairwise(self)
         return tags
 
     def _read(self, X: Any, *, fitting: bool) -> inputs.Data:
@@ -45,8 +47,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
     """A method: `fit` learns `embedding_`, `transform` places each new row by itself, `report_` says what was done.
 
     A method is a subclass with options and three functions: `_fit` returns the embedding, `_place` the embedding of
-    new data row by row, `_memory` the bytes that a fit needs.
+    new data row by row, `_memory` the bytes that a fit needs. If it `remembers`, training rows are found by their values
+    and `_place` sees only others; a method whose `_place` gives them the same bits anyway need not.
     """
+
+    remembers: ClassVar[bool] = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learns the embedding of X and returns the estimator. `y` is ignored, as pipelines expect."""
@@ -61,7 +66,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
     def transform(self, X: Any) -> Floats:
         """Returns the embedding of each row of X by itself; a training row gets its own coordinates."""
         check_is_fitted(self)
-        return self._place(self._read(X, fitting=False))
+        data = self._read(X, fitting=False)
+        return self._place(data) if self._training is None else self._recall(data, self._training)
 
     def estimate(self, n_samples: int, n_features: int) -> int:
         """Returns about how many bytes a fit to float64 data of this shape needs beside the data."""
@@ -80,8 +86,20 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         check_memory(memory, getattr(self, "memory_limit", None), f"{type(self).__name__} on {data.n} samples", self)
         watch = Stopwatch()
         findings: dict[str, Any] = {}
-        self.embedding_ = self._fit(data, watch, findings)
+        self._training: TrainingRows | None = TrainingRows(data.values, self._threads) if self.remembers else None
+        self.embedding_ = self._fit(data, watch, findings).astype(data.values.dtype, copy=False)
         self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
+
+    def _recall(self, data: inputs.Data, training: TrainingRows) -> Floats:
+        """Stored coordinates for training rows; the others are placed."""
+        values = training.alike(data.values)
+        known = training.find(values, self._threads)
+        placed = np.empty((data.n, self._n_features_out), data.values.dtype)
+        placed[known >= 0] = self.embedding_[known[known >= 0]]
+        new = np.flatnonzero(known < 0)
+        if len(new):
+            placed[new] = self._place(inputs.Data(data.kind, data.values[new]))
+        return placed
 
     @property
     def _threads(self) -> int:

@@ -18,9 +18,13 @@ ROWS = "rows of numbers"
 SPARSE_ROWS = "sparse rows of numbers"
 DISTANCES = "precomputed distances"
 GRAPH = "a precomputed neighbour graph"
+KERNEL = "a precomputed kernel matrix"
+AFFINITY = "precomputed affinities"
 
-# In the order in which a message names them.
-KINDS = (ROWS, SPARSE_ROWS, DISTANCES, GRAPH)
+# In the order in which a message names them; neighbours can be found in those of the first kinds.
+KINDS = (ROWS, SPARSE_ROWS, DISTANCES, GRAPH, KERNEL, AFFINITY)
+NEIGHBOR_KINDS = (ROWS, SPARSE_ROWS, DISTANCES, GRAPH)
+SQUARE_KINDS = (DISTANCES, GRAPH, KERNEL, AFFINITY)
 
 # Where the largest entry lies outside of these, squared distances would leave the range of their type.
 _MAGNITUDES = {np.dtype(np.float32): (1e-15, 1e17), np.dtype(np.float64): (1e-140, 1e140)}
@@ -58,7 +62,7 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
         estimator,
         X,
         reset=fitting,
-        accept_sparse="csr" if kind in (SPARSE_ROWS, GRAPH) else False,
+        accept_sparse="csr" if issparse(X) and kind in (SPARSE_ROWS, GRAPH, AFFINITY) else False,
         dtype=_float_type(X),
         order=None if issparse(X) else "C",
         ensure_all_finite=False,  # seen below, on all threads
@@ -66,12 +70,23 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     if issparse(values):
         values = _canonical(values)
     _check_magnitude(values, resources.thread_count(getattr(estimator, "n_jobs", None)))
-    if kind in (DISTANCES, GRAPH):
-        _check_distances(values, kind, square=fitting)
+    if kind in SQUARE_KINDS:
+        _check_pairs(values, kind, fitting=fitting)
     return Data(kind, values)
 
 
+def is_pairwise(estimator: BaseEstimator) -> bool:
+    """Whether X has a column for each point instead of one for each feature."""
+    return getattr(estimator, "metric", None) in ("precomputed", "affinity") or (
+        getattr(estimator, "kernel", None) == "precomputed"
+    )
+
+
 def _kind(estimator: BaseEstimator, X: Any) -> str:
+    if getattr(estimator, "metric", None) == "affinity":
+        return AFFINITY
+    if getattr(estimator, "kernel", None) == "precomputed":
+        return KERNEL
     precomputed = getattr(estimator, "metric", None) == "precomputed"
     if issparse(X):
         return GRAPH if precomputed else SPARSE_ROWS
@@ -132,21 +147,29 @@ def _check_magnitude(values: Any, threads: int) -> None:
         )
 
 
-def _check_distances(values: Any, kind: str, *, square: bool) -> None:
+def _check_pairs(values: Any, kind: str, *, fitting: bool) -> None:
     n, m = values.shape
-    if square and n != m:
+    if fitting and n != m:
         raise DataError(
             f"{kind.capitalize()} must be square, but X has shape ({n}, {m}). "
-            f"Pass one row and one column for each point, or rows of numbers and another metric than 'precomputed'."
+            f"Pass one row and one column for each point, or rows of numbers and a metric or kernel by name."
         )
     numbers = values.data if issparse(values) else values
-    if numbers.size and numbers.min() < 0:
-        raise DataError(
-            f"Distances cannot be negative, but the smallest entry of X is {numbers.min():.3g}. "
-            f"If X holds similarities, pass a decreasing function of them, such as X.max() - X."
+    if kind != KERNEL and numbers.size and numbers.min() < 0:
+        what, remedy = (
+            ("Affinities", "Clip or shift them first.")
+            if kind == AFFINITY
+            else ("Distances", "If X holds similarities, pass a decreasing function of them, such as X.max() - X.")
         )
-    if square and kind == DISTANCES and not np.allclose(values, values.T, rtol=1e-5, atol=1e-8 * numbers.max()):
+        raise DataError(f"{what} cannot be negative, but the smallest entry of X is {numbers.min():.3g}. {remedy}")
+    unequal = _asymmetric_entries(values) if fitting and kind != GRAPH else 0
+    if unequal:
         raise DataError(
-            "Precomputed distances must be symmetric, but X differs from its transpose. "
-            "Pass (X + X.T) / 2 if the difference is noise."
+            f"{kind.capitalize()} must be symmetric, but X differs from its transpose in {unequal} entries. "
+            f"Pass (X + X.T) / 2 if the difference is noise."
         )
+
+
+def _asymmetric_entries(values: Any) -> int:
+    """How many entries differ from their mirror image by more than rounding."""
+    return int((abs(values - values.T) > 1e-5 * abs(values).max()).sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
 import types
 import typing
@@ -36,6 +37,25 @@ def option(
     return dataclasses.field(default=default, metadata={"option": bounds})
 
 
+def n_jobs_option() -> Any:
+    """The number of threads, as every estimator declares it."""
+    return option(
+        None, high=1024, help="number of threads; None uses every core that this process may use, -2 all but one"
+    )
+
+
+def random_state_option(of: str) -> Any:
+    """A seed, as every estimator that draws anything declares it."""
+    return option(0, low=0, high=2**63 - 1, help=f"seed of {of}; None draws one")
+
+
+def memory_limit_option() -> Any:
+    """The memory that a fit may use, as every method declares it."""
+    return option(
+        None, above=0, help="number of bytes that a fit may need beside the data; None: all that is available"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """What one parameter accepts, without its name and types."""
@@ -47,12 +67,12 @@ class Option:
     choices: tuple[str, ...] = ()
 
     def allows_number(self, value: float) -> bool:
-        """Whether a number lies in the range; NaN, which does not equal itself, never does."""
+        """Whether a number lies in the range; NaN and infinity never do."""
         return (
             (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)
-            and value == value
+            and value == value and abs(value) != math.inf
         )
 
     def range_text(self) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _lock = threading.Lock()
 _inside = 0
@@ -26,6 +26,7 @@ def single_threaded() -> Iterator[None]:
     global _inside, _limit
     with _lock:
         if _inside == 0:
+            _take_control()
             _limit = _controller().limit(limits=1, user_api="blas")
         _inside += 1
     try:
@@ -34,7 +35,16 @@ def single_threaded() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
+                _take_control()
                 _limit.restore_original_limits()
+                _take_control()
+
+
+def _take_control() -> None:
+    """threadpoolctl lets the first thread that sets a limit, and no other, change it; the last to leave may be another."""
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)  # since 3.8
+    if clear is not None:
+        clear(force=True)
 
 
 @functools.cache

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.types import Floats, Indices
+
+Sparse: TypeAlias = tuple[NDArray[np.int64], Indices, Floats]  # a matrix by rows: begin, columns, values
 
 
 class SearchIndex(Protocol):
@@ -72,3 +74,39 @@ class Kernels(Protocol):
 
     def project(self, X: Floats, mean: NDArray[np.float64], B: Floats, threads: int, /) -> Floats:
         """(X - mean) B, each row by itself."""
+
+    def times(self, A: Floats, V: Floats, threads: int, /) -> NDArray[np.float64]:
+        """A V for a V with few columns, in float64."""
+
+    def symmetric_graph(self, neighbors: Indices, lengths: Floats, threads: int, /) -> Sparse:
+        """The graph with an edge wherever one point is the other's neighbour."""
+
+    def geodesics(self, graph: Sparse, nodes: Indices, behind: Floats, targets: Indices, threads: int, /) -> Floats:
+        """The shortest way from each start (a row of nodes, each with a length behind it) to each target."""
+
+    def sparse_times(self, A: Sparse, V: Floats, threads: int, /) -> Floats:
+        """A V for 16 vectors (8 also, in float64)."""
+
+    def chebyshev_inplace(
+        self, A: Sparse, V: Floats, ends: tuple[float, float, float], degree: int, threads: int, /
+    ) -> None:
+        """V <- p(A) V, with p the Chebyshev polynomial on [ends[0], ends[1]] divided by its value at ends[2]."""
+
+    def barycentric_weights(
+        self, queries: Floats, X: Floats, neighbors: Indices, regularisation: float, threads: int, /
+    ) -> NDArray[np.float64]:
+        """The weights of sum 1 with which each query is rebuilt best from its neighbours."""
+
+    def tangent_blocks(self, X: Floats, neighbors: Indices, d: int, threads: int, /) -> NDArray[np.float64]:
+        """I - 1 1^T / k - Q Q^T of each neighbourhood, Q its best d coordinates."""
+
+    def hessian_blocks(self, X: Floats, neighbors: Indices, d: int, threads: int, /) -> NDArray[np.float64]:
+        """H^T H of each neighbourhood, H its second derivatives in d tangent coordinates."""
+
+    def modified_blocks(
+        self, X: Floats, neighbors: Indices, d: int, regularisation: float, threads: int, /
+    ) -> NDArray[np.float64]:
+        """S S^T of each point and its neighbours, S the weights of modified LLE."""
+
+    def align(self, patches: Indices, blocks: NDArray[np.float64], points: int, threads: int, /) -> Sparse:
+        """The sum of the blocks, each at the rows and columns of its points."""

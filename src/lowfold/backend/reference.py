@@ -37,6 +37,11 @@ def project(X: Floats, mean: NDArray[np.float64], B: Floats) -> Floats:
     return np.asarray(rows, dtype=X.dtype).reshape(len(X), B.shape[1])
 
 
+def times(A: Floats, V: Floats) -> NDArray[np.float64]:
+    """A V in float64."""
+    return A.astype(np.float64) @ V
+
+
 def distances(X: Floats, Y: Floats, metric: str) -> NDArray[np.float64]:
     """The matrix of distances between the rows of X and of Y."""
     difference = X[:, None, :].astype(np.float64) - Y[None, :, :]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from lowfold.backend import native
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.interface import NeighborIndex
 from lowfold.types import Components, Neighbors
@@ -30,15 +31,19 @@ def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join")
             f"The component policy must be one of {', '.join(map(repr, POLICIES))}. Got {policy!r} instead. "
             f"Use 'join' to connect the components by their shortest bridges."
         )
-    graph = symmetric_graph(neighbors)
+    return connect_graph(symmetric_graph(neighbors), index, policy)
+
+
+def connect_graph(graph: csr_array, index: NeighborIndex, policy: str) -> tuple[csr_array, Components]:
+    """The same for a symmetric graph of distances, of whatever origin."""
     labels, sizes = _components(graph)
     found = Components(labels, sizes, policy)
     if found.count == 1 or policy == "separate":
         return graph, found
     if policy == "error":
         raise DataError(
-            f"The neighbour graph with k={neighbors.k} has {found.count} components, of sizes {_listed(sizes)}. "
-            f"Raise k, or choose the policy 'join', 'separate' or 'largest'."
+            f"The neighbour graph has {found.count} components, of sizes {_listed(sizes)}. "
+            f"Raise the number of neighbours, or choose the policy 'join', 'separate' or 'largest'."
         )
     if policy == "largest":
         return _without_others(graph, labels), found
@@ -47,14 +52,13 @@ def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join")
     return _with_edges(graph, bridges, lengths), found
 
 
-def symmetric_graph(neighbors: Neighbors) -> csr_array:
+def symmetric_graph(neighbors: Neighbors, threads: int = 1) -> csr_array:
     """The graph with an edge wherever one of two points is a neighbour of the other; zero lengths are kept."""
-    rows = np.repeat(np.arange(neighbors.n, dtype=np.int32), neighbors.k)
-    columns, lengths = neighbors.indices.ravel(), neighbors.distances.ravel()
-    return _edges_to_graph(rows, columns, lengths, neighbors.n)
+    begin, columns, lengths = native.kernels.symmetric_graph(neighbors.indices, neighbors.distances, threads)
+    return csr_array((lengths, columns, begin), shape=(neighbors.n, neighbors.n))
 
 
-def _edges_to_graph(a: Any, b: Any, lengths: Any, n: int) -> csr_array:
+def edges_to_graph(a: Any, b: Any, lengths: Any, n: int) -> csr_array:
     """Both directions of each edge, once: SciPy's own conversion would add up the two."""
     low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b)
     _, first = np.unique(low * n + high, return_index=True)
@@ -90,7 +94,7 @@ def _with_edges(graph: csr_array, bridges: NDArray[np.int32], lengths: NDArray[n
     edges = graph.tocoo()
     a = np.concatenate([edges.row, bridges[:, 0]])
     b = np.concatenate([edges.col, bridges[:, 1]])
-    return _edges_to_graph(a, b, np.concatenate([edges.data, lengths.astype(edges.data.dtype)]), graph.shape[0])
+    return edges_to_graph(a, b, np.concatenate([edges.data, lengths.astype(edges.data.dtype)]), graph.shape[0])
 
 
 def _shortest_bridges(labels: NDArray[np.int32], index: NeighborIndex) -> tuple[Any, Any]:

@@ -16,8 +16,8 @@ from lowfold.errors import ParameterError
 from lowfold.estimator import Declaring
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.index import index_of
-from lowfold.neighbors.interface import Settings
-from lowfold.options import option, validate
+from lowfold.neighbors.interface import SEEDED, Settings, metric_option, search_option
+from lowfold.options import n_jobs_option, option, random_state_option, validate
 
 
 class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
@@ -28,22 +28,14 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
     method can drop the point); with mode="connectivity" ones for n_neighbors points.
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset(inputs.KINDS)
+    accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS)
 
     mode: str = option("distance", choices=("distance", "connectivity"), help="kind of entries")
     n_neighbors: int = option(15, low=1, help="number of neighbours of each point")
-    metric: str | Callable[..., float] = option(
-        "euclidean", help="metric: a name that scikit-learn's pairwise_distances knows, 'precomputed', or a function"
-    )
-    search: str | Exact | Cells = option(
-        "auto", choices=("auto", "exact", "cells"), help="way of searching, by name or as an engine"
-    )
-    n_jobs: int | None = option(
-        None, high=1024, help="number of threads; None uses every core that this process may use, -2 all but one"
-    )
-    random_state: int | np.random.RandomState | np.random.Generator | None = option(
-        0, low=0, high=2**63 - 1, help="seed of the cells and samples of the approximate search"
-    )
+    metric: str | Callable[..., float] = metric_option()
+    search: str | Exact | Cells = search_option()
+    n_jobs: int | None = n_jobs_option()
+    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(SEEDED)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Indexes the rows of X. `y` is ignored, as pipelines expect."""

@@ -15,28 +15,35 @@ from sklearn.base import BaseEstimator
 from lowfold import inputs
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.engines import Cells, Exact
-from lowfold.options import option
+from lowfold.options import n_jobs_option, option, random_state_option
 from lowfold.types import Neighbors
 
 Metric: TypeAlias = str | Callable[..., float]
+
+
+SEEDED = "the cells and samples of the approximate search"
+
+
+def metric_option() -> Any:
+    """The metric, as every method that looks for neighbours declares it."""
+    return option(
+        "euclidean", help="metric: a name that scikit-learn's pairwise_distances knows, 'precomputed', or a function"
+    )
+
+
+def search_option() -> Any:
+    """The way of searching, as every method that looks for neighbours declares it."""
+    return option("auto", choices=("auto", "exact", "cells"), help="way of searching, by name or as an engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How to search, beside the data."""
 
-    metric: str | Callable[..., float] = option(
-        "euclidean", help="metric: a name that scikit-learn's pairwise_distances knows, 'precomputed', or a function"
-    )
-    search: str | Exact | Cells = option(
-        "auto", choices=("auto", "exact", "cells"), help="way of searching, by name or as an engine"
-    )
-    n_jobs: int | None = option(
-        None, high=1024, help="number of threads; None uses every core that this process may use, -2 all but one"
-    )
-    random_state: int | np.random.RandomState | np.random.Generator | None = option(
-        0, low=0, high=2**63 - 1, help="seed of the cells and samples of the approximate search"
-    )
+    metric: str | Callable[..., float] = metric_option()
+    search: str | Exact | Cells = search_option()
+    n_jobs: int | None = n_jobs_option()
+    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(SEEDED)
 
 
 class NeighborIndex(ABC):
@@ -89,7 +96,7 @@ class _Points(BaseEstimator):
 
 def read_points(X: Any, metric: Metric) -> inputs.Data:
     """Checked data of any kind."""
-    return inputs.read(_Points(metric), X, frozenset(inputs.KINDS), fitting=True)
+    return inputs.read(_Points(metric), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=True)
 
 
 def read_queries(X: Any, points: Any) -> Any:

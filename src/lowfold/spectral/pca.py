@@ -16,7 +16,7 @@ from lowfold import inputs
 from lowfold.backend import blas, native
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
-from lowfold.options import option, seed_of
+from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.spectral.centred import CentredMatrix, centred
 from lowfold.spectral.principal import Eigenpairs, by_covariance, by_power, by_randomized, with_canonical_signs
 from lowfold.types import Floats
@@ -32,6 +32,7 @@ class PCA(Estimator):
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset({inputs.ROWS, inputs.SPARSE_ROWS})
+    remembers: ClassVar[bool] = False
 
     n_components: int = option(2, low=1, help="number of coordinates of the embedding")
     solver: str = option(
@@ -40,15 +41,11 @@ class PCA(Estimator):
         help="way to the eigenvectors: all at once, a block from random vectors, or one by one with deflation",
     )
     whiten: bool = option(False, help="wish to have coordinates of variance 1")
-    n_jobs: int | None = option(
-        None, high=1024, help="number of threads; None uses every core that this process may use, -2 all but one"
+    n_jobs: int | None = n_jobs_option()
+    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(
+        "the start of the randomized and the power iteration"
     )
-    random_state: int | np.random.RandomState | np.random.Generator | None = option(
-        0, low=0, high=2**63 - 1, help="seed of the start of the randomized and the power iteration; None draws one"
-    )
-    memory_limit: float | None = option(
-        None, above=0, help="number of bytes that a fit may need beside the data; None: all that is available"
-    )
+    memory_limit: float | None = memory_limit_option()
 
     def inverse_transform(self, Y: Any) -> Floats:
         """Returns the points of the data space at coordinates Y: X = Y V^T + mean, each row by itself."""

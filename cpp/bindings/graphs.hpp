@@ -1,0 +1,13 @@
+#pragma once
+
+#include "arrays.hpp"
+
+namespace lowfold::bindings {
+
+/// Adds what is done on graphs: the symmetric graph, shortest paths, products with vectors.
+void bind_graphs(nb::module_& m);
+
+/// Adds the local problems of the LLE family.
+void bind_patches(nb::module_& m);
+
+}  // namespace lowfold::bindings

@@ -1,0 +1,119 @@
+// Sparse matrices over the points of a graph, and the symmetric graph of a list of neighbours.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "matrix.hpp"
+#include "parallel.hpp"
+
+namespace lowfold {
+
+/// A sparse matrix by rows that somebody else owns: row i has columns[begin[i] .. begin[i + 1]).
+template <class T>
+struct SparseView {
+    const std::int64_t* begin = nullptr;
+    const std::int32_t* columns = nullptr;
+    const T* values = nullptr;
+    std::size_t rows = 0;
+};
+
+/// A sparse matrix by rows; the columns of a row ascend.
+template <class T>
+struct SparseMatrix {
+    Buffer<std::int64_t> begin;
+    Buffer<std::int32_t> columns;
+    Buffer<T> values;
+
+    /// Turns counts in begin[i + 1] into offsets, and makes room.
+    void allocate() {
+        for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+        columns.resize(static_cast<std::size_t>(begin.back()));
+        values.resize(static_cast<std::size_t>(begin.back()));
+    }
+};
+
+/// For each of `points` points, the places (row * width + column) of `entries` at which it stands, in ascending order.
+struct Occurrences {
+    Buffer<std::int64_t> begin, places;
+
+    Occurrences(const std::int32_t* entries, std::size_t count, std::size_t points) : begin(points + 1), places(count) {
+        std::fill(begin.begin(), begin.end(), 0);
+        for (std::size_t place = 0; place < count; ++place) ++begin[entries[place] + 1];
+        for (std::size_t i = 0; i < points; ++i) begin[i + 1] += begin[i];
+        Buffer<std::int64_t> next(begin.begin(), begin.end() - 1);
+        for (std::size_t place = 0; place < count; ++place) places[next[entries[place]]++] = place;
+    }
+};
+
+/// The graph with an edge i - j, in both directions, wherever one of the two is a neighbour of the other. Where both
+/// are, its length is the one that the lower of the two has for it: the two may differ in their last bits.
+/// Each row has one owner. Cost n k log k.
+template <class T>
+class SymmetricGraph {
+   public:
+    SymmetricGraph(MatrixView<const std::int32_t> neighbors, const T* lengths)
+        : neighbors_(neighbors),
+          lengths_(lengths),
+          reverse_(neighbors.data, neighbors.rows * neighbors.columns, neighbors.rows) {}
+
+    SparseMatrix<T> build(const Context& context) const {
+        const std::size_t n = neighbors_.rows;
+        SparseMatrix<T> graph;
+        graph.begin.resize(n + 1);
+        graph.begin[0] = 0;
+        parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+            std::vector<Edge> edges;
+            for (std::size_t i = first; i < last; ++i) {
+                collect(i, edges);
+                graph.begin[i + 1] = static_cast<std::int64_t>(edges.size());
+            }
+            worker.check();
+        });
+        graph.allocate();
+        parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+            std::vector<Edge> edges;
+            for (std::size_t i = first; i < last; ++i) {
+                collect(i, edges);
+                std::int64_t at = graph.begin[i];
+                for (const Edge& edge : edges) {
+                    graph.columns[at] = edge.to;
+                    graph.values[at++] = edge.length;
+                }
+            }
+            worker.check();
+        });
+        return graph;
+    }
+
+   private:
+    static constexpr std::size_t ROWS_AT_ONCE = 512;
+
+    struct Edge {
+        std::int32_t to, owner;
+        T length;
+    };
+
+    /// The edges of point i by their other end.
+    void collect(std::size_t i, std::vector<Edge>& edges) const {
+        const std::size_t k = neighbors_.columns;
+        edges.clear();
+        for (std::size_t l = 0; l < k; ++l)
+            edges.push_back({neighbors_.row(i)[l], static_cast<std::int32_t>(i), lengths_[i * k + l]});
+        for (auto at = reverse_.begin[i]; at < reverse_.begin[i + 1]; ++at) {
+            const auto from = static_cast<std::int32_t>(reverse_.places[at] / static_cast<std::int64_t>(k));
+            edges.push_back({from, from, lengths_[reverse_.places[at]]});
+        }
+        std::sort(edges.begin(), edges.end(),
+                  [](const Edge& a, const Edge& b) { return a.to != b.to ? a.to < b.to : a.owner < b.owner; });
+        edges.erase(std::unique(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.to == b.to; }),
+                    edges.end());
+    }
+
+    MatrixView<const std::int32_t> neighbors_;
+    const T* lengths_;
+    Occurrences reverse_;
+};
+
+}  // namespace lowfold

@@ -1,0 +1,69 @@
+"""Gaussian affinities w_ij = exp(-d_ij^2 / (2 sigma_i sigma_j)), dense or on the edges of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold.errors import DataError
+from lowfold.types import Floats
+
+Width: TypeAlias = float | NDArray[np.float64]  # one sigma, or one for each point
+
+LOCAL_RANK = 7  # the neighbour whose distance is a point's own sigma (Zelnik-Manor and Perona 2004)
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """sigma for every pair, or each training point's own."""
+
+    sigma: Width
+
+    def between(self, rows: Any, columns: Any) -> Any:
+        """sigma_i sigma_j for the training points i and j."""
+        if isinstance(self.sigma, np.ndarray):
+            return self.sigma[rows] * self.sigma[columns]
+        return self.sigma * self.sigma
+
+
+def gaussian(distances: Any, product: Any) -> Any:
+    """exp(-d^2 / (2 product)) in the type of the distances; product is sigma_i sigma_j."""
+    distances = np.asarray(distances)
+    exponent = np.square(distances)
+    exponent /= np.asarray(-2.0 * product).astype(distances.dtype)
+    return np.exp(exponent, out=exponent)
+
+
+def typical_width(nearest: Floats) -> float:
+    """The rule for sigma="auto": the median, over points, of the distance to the last neighbour looked at.
+
+    Points within one sigma of each other are strongly connected, and there are as many of them as neighbours were asked
+    for. Distances of zero, of equal points, are left out.
+    """
+    last = nearest[:, -1].astype(np.float64)
+    positive = last[last > 0]
+    return float(np.median(positive)) if len(positive) else 1.0
+
+
+def own_widths(nearest: Floats) -> NDArray[np.float64]:
+    """The rule for sigma="local": the distance of each point to its LOCAL_RANK-th neighbour.
+
+    Where that is zero, since so many points are equal, the smallest one that is not zero.
+    """
+    rank = min(LOCAL_RANK, nearest.shape[1]) - 1
+    widths = nearest[:, rank].astype(np.float64)
+    positive = widths[widths > 0]
+    return np.maximum(widths, positive.min() if len(positive) else 1.0)
+
+
+def check_width(W_sums: NDArray[np.float64], own: float, sigma: object) -> None:
+    """Raises DataError where sigma is so small that a point has no affinity to any other; own is that to itself."""
+    alone = np.flatnonzero(W_sums - own <= 1e-14 * np.maximum(own, 1.0))
+    if len(alone) and len(W_sums) > 1:
+        raise DataError(
+            f"sigma={sigma} is so small that {len(alone)} of {len(W_sums)} points (the first is point {alone[0]}) have no "
+            f"affinity to any other. Use a larger sigma, sigma='auto' or sigma='local'."
+        )

@@ -1,0 +1,67 @@
+"""The random walk on an affinity W, and the symmetric matrix with the same eigenvalues.
+
+W^(a) = W_ij / (q_i q_j)^a with q = W 1 (Coifman and Lafon 2006): a = 1 takes the density of the sample out, a = 0 leaves
+it. Then P = D^-1 W^(a) with D = diag(W^(a) 1), and S = D^-1/2 W^(a) D^-1/2 is similar to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """S, dense or sparse; the degrees d of W^(a); the densities q of W; the exponent a."""
+
+    S: Any
+    degrees: NDArray[np.float64]
+    densities: NDArray[np.float64]
+    alpha: float
+
+    @property
+    def root(self) -> NDArray[np.float64]:
+        """sqrt(d), of length 1: the eigenvector of S with eigenvalue 1."""
+        root = np.sqrt(self.degrees)
+        return root / np.linalg.norm(root)
+
+    def new_rows(self, W: Any) -> Any:
+        """Affinities of new points to the training points as rows of the walk: each sums to 1."""
+        W = scaled(W, None, self.densities**-self.alpha)
+        return scaled(W, 1 / row_sums(W), None)
+
+
+def walk_of(W: Any, alpha: float) -> Walk:
+    """The walk on a symmetric affinity; every row sum must be positive. A dense W is overwritten."""
+    q = row_sums(W)
+    thinned = q**-alpha
+    d = thinned * np.asarray(W @ thinned.astype(W.dtype), np.float64) if alpha else q
+    both = thinned * d**-0.5
+    return Walk(scaled(W, both, both), d, q, alpha)
+
+
+def row_sums(W: Any) -> NDArray[np.float64]:
+    """W 1, in float64."""
+    if issparse(W):
+        return np.add.reduceat(np.append(W.data, 0.0), W.indptr[:-1]) * (np.diff(W.indptr) > 0)
+    return np.asarray(W.sum(axis=1, dtype=np.float64))
+
+
+def scaled(W: Any, left: NDArray[np.float64] | None, right: NDArray[np.float64] | None) -> Any:
+    """diag(left) W diag(right); a dense W is overwritten, a sparse one copied."""
+    if issparse(W):
+        data = W.data.astype(np.float64)
+        if left is not None:
+            data *= np.repeat(left, np.diff(W.indptr))
+        if right is not None:
+            data *= right[W.indices]
+        return csr_array((data, W.indices, W.indptr), shape=W.shape)
+    if left is not None:
+        W *= left[:, None].astype(W.dtype)
+    if right is not None:
+        W *= right.astype(W.dtype)
+    return W

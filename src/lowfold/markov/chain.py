@@ -1,0 +1,201 @@
+"""A Markov chain on points: made from affinities, from a transition matrix or from a fitted method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, eye_array, issparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import spsolve
+from sklearn.utils.validation import check_array
+
+from lowfold.affinity.walk import Walk, row_sums, scaled
+from lowfold.errors import DataError, ParameterError
+from lowfold.spectral.eigen import solve
+from lowfold.spectral.problem import TOP, DenseMatrix, EigenProblem, SparseMatrix
+
+ROUNDING = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class MarkovChain:
+    """Transition probabilities P (n, n), rows of sum 1, dense or sparse; the stationary distribution pi = pi P; the
+    weights d that diffusion distances are measured with: the degrees of the affinity, or pi where there is none."""
+
+    P: Any
+    stationary: NDArray[np.float64]
+    degrees: NDArray[np.float64]
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return int(self.P.shape[0])
+
+    def distribution(self, start: Any, t: int) -> NDArray[np.float64]:
+        """Where the walk is after t steps: p P^t, from a point or from a distribution p over the points."""
+        t = _whole(t)
+        p = np.eye(1, self.n, self._point(start))[0] if np.ndim(start) == 0 else self._checked(start)
+        for _ in range(t):
+            p = self.P.T @ p
+        return p
+
+    def reversibility_defect(self) -> float:
+        """max |pi_i P_ij - pi_j P_ji|: 0 if the walk looks the same backwards in time."""
+        flow = scaled(self.P.astype(np.float64), self.stationary, None)
+        return float(abs(flow - flow.T).max())
+
+    def is_reversible(self) -> bool:
+        """Whether pi_i P_ij = pi_j P_ji for all pairs, up to rounding."""
+        return self.reversibility_defect() <= ROUNDING * float(self.stationary.max())
+
+    def diffusion_distance(self, i: int, j: int, t: int) -> float:
+        """sqrt(sum_k (P^t_ik - P^t_jk)^2 / d_k), by taking the t steps."""
+        difference = self.distribution(i, t) - self.distribution(j, t)
+        return float(np.sqrt(np.sum(difference**2 / self.degrees)))
+
+    def eigenvectors(self, m: int, end: str = TOP) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(eigenvalues, right eigenvectors) of P: the m largest behind 1, or the m smallest. P must be reversible."""
+        problem, root = self._problem(end)
+        if not 1 <= m < self.n:
+            raise ParameterError(
+                f"{m} eigenvectors were asked for; a chain of {self.n} points has from 1 to {self.n - 1} beside the "
+                f"constant one. Ask for fewer."
+            )
+        spectrum = solve(problem, m)
+        return spectrum.values, spectrum.vectors / root[:, None]
+
+    def _problem(self, end: str) -> tuple[EigenProblem, NDArray[np.float64]]:
+        if not self.is_reversible():
+            raise DataError(
+                f"The chain is not reversible: pi_i P_ij and pi_j P_ji differ by up to {self.reversibility_defect():.2g}, "
+                f"so that its eigenvalues need not be real. Make it from a symmetric affinity."
+            )
+        root = np.sqrt(self.stationary)
+        S = scaled(self.P.astype(np.float64), root, 1 / root)
+        S = (S + S.T) / 2
+        matrix = SparseMatrix(csr_array(S), 1) if issparse(S) else DenseMatrix(np.asarray(S), 1)
+        trivial = (root / np.linalg.norm(root))[:, None]
+        return EigenProblem(matrix, end, trivial), root
+
+    def _point(self, start: Any) -> int:
+        if not isinstance(start, int | np.integer) or not 0 <= start < self.n:
+            raise ParameterError(
+                f"The walk was to start at {start!r}; points are numbered from 0 to {self.n - 1}. Pass one of these, or "
+                f"a distribution of {self.n} probabilities."
+            )
+        return int(start)
+
+    def _checked(self, start: Any) -> NDArray[np.float64]:
+        p = np.asarray(start, np.float64)
+        if p.shape != (self.n,) or (p < 0).any() or abs(p.sum() - 1) > ROUNDING:
+            raise ParameterError(
+                f"A start must be a point or {self.n} probabilities of sum 1; got an array of shape {p.shape} and sum "
+                f"{p.sum():.6g}. Divide it by its sum."
+            )
+        return p
+
+
+def from_affinity(W: Any) -> MarkovChain:
+    """The walk on a symmetric matrix of affinities, dense or sparse: P = D^-1 W, pi = d / sum(d)."""
+    W = _square(W, "Affinities")
+    numbers = W.data if issparse(W) else W
+    if numbers.size and numbers.min() < 0:
+        raise DataError(f"Affinities cannot be negative, but the smallest is {numbers.min():.3g}. Clip or shift them.")
+    if abs(W - W.T).max() > 1e-5 * abs(W).max():
+        raise DataError(
+            f"Affinities must be symmetric, but W of shape {W.shape} differs from its transpose. Pass (W + W.T) / 2, or "
+            f"use from_transition for a walk with directions."
+        )
+    d = row_sums(W)
+    if not (d > 0).all():
+        raise DataError(
+            f"Point {int(np.argmin(d))} has no affinity to any point, so that a walk cannot leave it. Drop such points, "
+            f"or give them an affinity to themselves."
+        )
+    return MarkovChain(scaled(W, 1 / d, None), d / d.sum(), d)
+
+
+def from_transition(P: Any) -> MarkovChain:
+    """The chain with the transition probabilities P, rows of sum 1; its stationary distribution must be unique."""
+    P = _square(P, "Transition probabilities")
+    numbers = P.data if issparse(P) else P
+    sums = row_sums(P)
+    if (numbers.size and numbers.min() < 0) or np.abs(sums - 1).max() > ROUNDING:
+        raise DataError(
+            f"Transition probabilities must be at least 0 with rows of sum 1; the smallest is {numbers.min(initial=0):.3g}, "
+            f"and the sums lie from {sums.min():.6g} to {sums.max():.6g}. Divide each row by its sum."
+        )
+    pi = _stationary(csr_array(P))
+    return MarkovChain(P, pi, pi)
+
+
+def chain_of(model: Any) -> MarkovChain:
+    """The walk that a fitted LaplacianEigenmaps or DiffusionMap is read off."""
+    walk = getattr(model, "random_walk", None)
+    if walk is None:
+        raise ParameterError(
+            f"{type(model).__name__} has no random walk; there are 2 methods that have, LaplacianEigenmaps and "
+            f"DiffusionMap. Fit one of these, or use from_affinity."
+        )
+    found: Walk = walk()
+    root = np.sqrt(found.degrees)
+    P = scaled(found.S.astype(np.float64), 1 / root, root)
+    return MarkovChain(P, found.degrees / found.degrees.sum(), found.degrees)
+
+
+def as_chain(source: Any) -> MarkovChain:
+    """A chain, the one of a fitted model, or the walk on a matrix of affinities."""
+    if isinstance(source, MarkovChain):
+        return source
+    return chain_of(source) if hasattr(source, "random_walk") else from_affinity(source)
+
+
+def affinity_of(chain: MarkovChain) -> Any:
+    """The symmetric flow d_i P_ij, of which the chain is the walk."""
+    flow = scaled(chain.P.astype(np.float64), chain.degrees, None)
+    return (flow + flow.T) / 2
+
+
+def _square(M: Any, what: str) -> Any:
+    M = check_array(M, accept_sparse="csr", dtype=np.float64, input_name=what, copy=True)
+    if M.shape[0] != M.shape[1]:
+        raise DataError(
+            f"{what} must be square, but the matrix has shape {M.shape}. Pass a row and a column for each point."
+        )
+    return csr_array(M) if issparse(M) else M
+
+
+def _stationary(P: csr_array) -> NDArray[np.float64]:
+    """pi with pi P = pi: that of the only class of points that the walk does not leave."""
+    n = P.shape[0]
+    pattern = P.copy()
+    pattern.eliminate_zeros()
+    count, labels = connected_components(pattern, directed=True, connection="strong")
+    rows = np.repeat(labels, np.diff(pattern.indptr))
+    leaves = np.unique(rows[rows != labels[pattern.indices]])
+    closed = np.setdiff1d(np.arange(count), leaves)
+    if len(closed) > 1:
+        raise DataError(
+            f"The chain has {len(closed)} classes of points that it never leaves, so that its stationary distribution is not "
+            f"unique. Treat each class by itself."
+        )
+    inside = np.flatnonzero(labels == closed[0])
+    # pi (P - I) = 0 with the last equation replaced by sum(pi) = 1.
+    A = (P[inside][:, inside].T - eye_array(len(inside))).tolil()
+    A[-1, :] = 1
+    right = np.zeros(len(inside))
+    right[-1] = 1
+    pi = np.zeros(n)
+    pi[inside] = np.maximum(spsolve(A.tocsc(), right), 0)
+    return pi / pi.sum()
+
+
+def _whole(t: Any) -> int:
+    if t != int(t) or t < 0:
+        raise ParameterError(
+            f"t={t!r} steps cannot be taken one by one; t must be a whole number, 0 or more. Round it."
+        )
+    return int(t)

@@ -1,0 +1,42 @@
+"""One basis for each eigenspace, so that equal input gives equal output whichever way the vectors were found."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold.spectral.problem import Block
+
+SAME = 1e-8  # of the largest eigenvalue in size: eigenvalues closer than this share an eigenspace
+
+
+def canonical(values: NDArray[np.float64], vectors: Block) -> Block:
+    """The same eigenspaces with a basis that depends on nothing but the spaces.
+
+    In the space of each eigenvalue: the projections of fixed reference vectors, made orthonormal one after another. For
+    a single vector this sets its sign: the first points count most and get positive coordinates.
+    """
+    turned = np.empty_like(vectors)
+    for group in groups(values):
+        V = vectors[:, group]
+        Q, R = np.linalg.qr(V.T @ references(len(V), V.shape[1]))
+        signs = np.where(np.diag(R) < 0, -1.0, 1.0)
+        turned[:, group] = V @ (Q * signs)
+    return turned
+
+
+def groups(values: NDArray[np.float64]) -> list[slice]:
+    """Runs of eigenvalues that are equal up to rounding."""
+    if not len(values):
+        return []
+    tolerance = SAME * np.abs(values).max()
+    breaks = np.flatnonzero(np.abs(np.diff(values)) > tolerance) + 1
+    ends = [0, *breaks.tolist(), len(values)]
+    return [slice(begin, end) for begin, end in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def references(n: int, count: int) -> Block:
+    """Column j: cos(j i) / (1 + i) at point i. Columns are independent, and no vector is orthogonal to the first
+    by its symmetry."""
+    i = np.arange(n)[:, None]
+    return np.cos(np.arange(count) * i) / (1 + i)

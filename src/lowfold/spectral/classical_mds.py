@@ -1,0 +1,135 @@
+"""Classical multidimensional scaling (Torgerson 1952, Gower 1966).
+
+If D_ij = |y_i - y_j| and the y are centred, then -1/2 H D^2 H = Y Y^T: the Gram matrix follows from the distances, and
+Y = V sqrt(lam) from its top eigenvectors. That minimises the strain |Y Y^T + 1/2 H D^2 H|. Distances that are not
+Euclidean make some eigenvalues negative; no coordinates exist for those. Euclidean distances of rows need no matrix of
+them: the Gram matrix is Xc Xc^T, as in PCA. With landmarks: de Silva and Tenenbaum 2004.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lowfold import inputs
+from lowfold.backend import blas
+from lowfold.errors import ParameterError
+from lowfold.estimator import Estimator, Stopwatch
+from lowfold.neighbors.interface import metric_option
+from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
+from lowfold.spectral.centred import centred
+from lowfold.spectral.eigen import solve
+from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
+from lowfold.spectral.pairs import PairDistances, filled
+from lowfold.spectral.principal import by_covariance, with_canonical_signs
+from lowfold.spectral.problem import BOTTOM, Centred, DenseMatrix, EigenProblem
+from lowfold.spectral.rows import CentredRows, inverse_roots, roots
+from lowfold.types import Floats
+
+ROWS_AT_ONCE = 256
+COVARIANCE_SIZE = 4000  # features up to which Euclidean distances are scaled through the covariance
+
+
+class ClassicalMDS(Estimator):
+    """Classical scaling: Y = V sqrt(lam) with V the top eigenvectors of -1/2 H D^2 H.
+
+    eigenvalues_, smallest_eigenvalue_ (negative if the distances are not Euclidean; with landmarks: of theirs),
+    landmarks_, embedding_, report_.
+    """
+
+    accepts: ClassVar[frozenset[str]] = frozenset({inputs.ROWS, inputs.SPARSE_ROWS, inputs.DISTANCES})
+
+    n_components: int = option(2, low=1, help="number of coordinates of the embedding")
+    landmarks: int | None = landmarks_option()
+    metric: str | Callable[..., float] = metric_option()
+    n_jobs: int | None = n_jobs_option()
+    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option("the landmarks")
+    memory_limit: float | None = memory_limit_option()
+
+    def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
+        if self.n_components > data.n:
+            raise ParameterError(
+                f"n_components={self.n_components} needs as many samples, but X has n_samples = {data.n}. "
+                f"Lower n_components to {data.n} or less."
+            )
+        self._linear: tuple[Any, Any] | None = None
+        self.landmarks_ = chosen_landmarks(data.n, self.landmarks, self.n_components, self.random_state)
+        if self._is_linear(data.kind, data.values.shape[1]):
+            return self._fit_linear(data, watch, findings)
+        self._distances = PairDistances(data, self.metric, self.landmarks_)
+        with watch.stage("distances"):
+            D = self._squared(data)
+            means = D.mean(axis=1, dtype=np.float64)
+        with watch.stage("eigenvectors"):
+            matrix = Centred(DenseMatrix(D, self._threads), -0.5)
+            spectrum = solve(EigenProblem(matrix), self.n_components)
+            self.smallest_eigenvalue_ = float(solve(EigenProblem(matrix, BOTTOM), 1).values[0]) if len(D) > 1 else 0.0
+        self.eigenvalues_ = spectrum.values
+        self._check_positive()
+        findings.update(spectrum.findings(), **{"smallest eigenvalue": self.smallest_eigenvalue_})
+        self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(spectrum.values), -0.5)
+        if self.landmarks_ is None:
+            return spectrum.vectors * roots(spectrum.values)
+        with watch.stage("place"):
+            return self._place(data)
+
+    def _is_linear(self, kind: str, n_features: int) -> bool:
+        rows = kind in (inputs.ROWS, inputs.SPARSE_ROWS)
+        return rows and self.metric in ("euclidean", "l2") and n_features <= COVARIANCE_SIZE and self.landmarks is None
+
+    def _fit_linear(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
+        n, D = data.values.shape
+        found = min(self.n_components, D, n)
+        with watch.stage("eigenvectors"), blas.single_threaded():
+            X = centred(data.values, self._threads)
+            pairs = by_covariance(X, found)
+        missing = self.n_components - found  # there are no more directions: their coordinates are 0
+        basis = np.pad(with_canonical_signs(pairs.vectors), ((0, 0), (0, missing)))
+        self._linear = X.mean, basis
+        self.eigenvalues_ = np.pad(pairs.values, (0, missing))
+        self.smallest_eigenvalue_ = 0.0
+        findings.update(solver="covariance", eigenvalues=self.eigenvalues_, residual=pairs.residual)
+        with watch.stage("place"):
+            return X.times(basis)
+
+    def _squared(self, data: inputs.Data) -> Floats:
+        values = data.values if self.landmarks_ is None else data.values[self.landmarks_]
+        dtype = data.values.dtype
+
+        def rows(part: slice) -> Floats:
+            return np.square(self._distances.rows(values[part], 1))
+
+        D = filled(rows, values.shape[0], dtype, self._threads)
+        if data.kind != inputs.DISTANCES:
+            np.fill_diagonal(D, 0)
+        return D
+
+    def _check_positive(self) -> None:
+        negative = self.eigenvalues_ < -1e-6 * np.abs(self.eigenvalues_).max(initial=0.0)
+        if negative.any():
+            positive = int(np.argmax(negative))
+            raise ParameterError(
+                f"n_components={self.n_components} coordinates were asked for, but these distances have only {positive} "
+                f"positive eigenvalues: they are not Euclidean. Lower n_components to {positive}."
+            )
+
+    def _place(self, data: inputs.Data) -> Floats:
+        if self._linear is not None:
+            mean, basis = self._linear
+            return centred(data.values, self._threads, mean).times(basis)
+        parts = []
+        for begin in range(0, data.n, ROWS_AT_ONCE):
+            rows = self._distances.rows(data.values[begin : begin + ROWS_AT_ONCE], self._threads)
+            parts.append(self._rows.place(np.square(rows), self._threads))
+        return np.concatenate(parts)
+
+    def _memory(self, n_samples: int, n_features: int) -> int:
+        kept = 8 * n_samples * (2 * n_features + self.n_components + 200)
+        if self._is_linear(inputs.DISTANCES if self.metric == "precomputed" else inputs.ROWS, n_features):
+            return kept + 3 * 8 * min(n_samples, n_features) ** 2
+        return kept + 8 * (self.landmarks or n_samples) ** 2
+
+    def _cheaper(self) -> str:
+        return "Use landmarks=1000, or float32 data."

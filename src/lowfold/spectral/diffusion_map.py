@@ -1,0 +1,223 @@
+"""Diffusion maps (Coifman and Lafon 2006).
+
+A random walk on the data steps from i to j with probability P_ij proportional to the affinity W_ij; with W scaled by
+(q_i q_j)^-alpha first, alpha = 1 takes the density of the sample out of it. P = Psi diag(lam) Phi^T with Phi^T Psi = I,
+from the symmetric S = D^1/2 P D^-1/2 = V diag(lam) V^T: Psi = D^-1/2 V, Phi = D^1/2 V. The map after t steps is
+Y = Psi lam^t without the constant first column: |y_i - y_j|^2 = sum_k (P^t_ik - P^t_jk)^2 / d_k, the diffusion distance.
+A new point's row of P times Psi, divided by lam, is Psi there (Nyström).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from lowfold import inputs
+from lowfold.affinity.walk import Walk
+from lowfold.errors import ParameterError
+from lowfold.estimator import Estimator, Stopwatch
+from lowfold.neighbors.interface import SEEDED, metric_option
+from lowfold.options import documented, memory_limit_option, n_jobs_option, option, random_state_option
+from lowfold.spectral.diffusion_kernel import Nearest, affinities_of
+from lowfold.spectral.eigen import solve
+from lowfold.spectral.problem import DenseMatrix, EigenProblem, SparseMatrix, Spectrum
+from lowfold.spectral.rows import dense_rows, weighted
+from lowfold.types import Floats
+
+FIRST_LOOK = 16  # eigenvectors computed at first when their number is to be found; then twice as many
+
+
+@documented
+@dataclass(frozen=True, slots=True)
+class Significant:
+    """As many coordinates as have |lam^t| >= 1 - delta: `DiffusionMap(n_components=Significant(delta=0.9))`."""
+
+    delta: float = option(
+        0.9, low=0, high=1, help="coordinates that shrink by more than this share in time t are left out"
+    )
+
+
+class DiffusionMap(Estimator):
+    """Diffusion map: Y = Psi lam^t, with Psi the right eigenvectors of the random walk behind the constant one.
+
+    eigenvalues_ (m,), right_eigenvectors_ and left_eigenvectors_ (n, m), stationary_distribution_ (n,), sigma_,
+    embedding_, report_. The kernel is exp(-d^2 / (2 sigma^2)), and a point has affinity 1 to itself.
+    metric="affinity" takes the affinities themselves, dense or sparse.
+    """
+
+    accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS) | {inputs.AFFINITY}
+
+    n_components: int | Significant = option(
+        2, low=1, help="number of coordinates of the embedding, or Significant(delta)"
+    )
+    sigma: float | str = option(
+        "auto",
+        above=0,
+        choices=("auto", "local"),
+        help="width of the kernel; 'auto': the median distance to the 10th neighbour; 'local': each point's to its 7th",
+    )
+    alpha: float = option(
+        1.0, low=0, help="exponent of the density that is taken out of the affinities; 0, 1/2, 1 or any"
+    )
+    t: float = option(1.0, low=0, help="time of the diffusion, in steps of the walk; any real number")
+    graph: str | Nearest = option(
+        "dense", choices=("dense", "nearest"), help="affinities to all points, or to the nearest ones only"
+    )
+    metric: str | Callable[..., float] = metric_option()
+    n_jobs: int | None = n_jobs_option()
+    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(SEEDED)
+    memory_limit: float | None = memory_limit_option()
+
+    def at_time(self, t: float) -> DiffusionMap:
+        """Returns the same fitted map at another time; no new decomposition."""
+        check_is_fitted(self)
+        later = copy.copy(self)
+        later.t = t
+        later.embedding_ = (self.right_eigenvectors_ * self._powers(t)).astype(self.embedding_.dtype)
+        return later
+
+    def diffusion_distance(self, i: Any, j: Any, t: float | None = None, *, source: str = "spectrum") -> Any:
+        """Returns the distance between the distributions of walks from training points i and j after t steps.
+
+        sqrt(sum_k (P^t_ik - P^t_jk)^2 / d_k); i and j are numbers or arrays. source="spectrum" reads it off the
+        eigenvectors that were kept, "walk" takes the t steps, a whole number, one by one.
+        """
+        check_is_fitted(self)
+        t = self.t if t is None else t
+        if source == "spectrum":
+            Y = self.right_eigenvectors_ * self._powers(t)
+            return np.linalg.norm(Y[i] - Y[j], axis=-1)
+        if source != "walk" or t != int(t) or t < 0:
+            raise ParameterError(
+                f"source={source!r} with t={t:g}: source must be 'spectrum', or 'walk' with a whole number of steps. "
+                f"Use source='spectrum' for any other time."
+            )
+        return self._walked_distance(np.atleast_1d(i), np.atleast_1d(j), int(t)).reshape(np.shape(i))
+
+    def random_walk(self) -> Walk:
+        """Returns the walk that the map is read off, computed again from the data."""
+        check_is_fitted(self)
+        return self._affinities.walk(self.alpha, self._threads)
+
+    def _walked_distance(self, i: NDArray[Any], j: NDArray[Any], t: int) -> NDArray[np.float64]:
+        walk = self.random_walk()
+        root = np.sqrt(walk.degrees)
+        start = np.zeros((len(root), len(i)))
+        start[i, np.arange(len(i))] += 1 / root[i]
+        start[j, np.arange(len(j))] -= 1 / root[j]
+        # Rows of P^t, each divided by sqrt(d): D^-1/2 (P^t)^T (e_i - e_j) = S^t D^-1/2 (e_i - e_j).
+        S = walk.S.astype(np.float64)
+        for _ in range(t):
+            start = S @ start
+        return np.linalg.norm(start, axis=0)
+
+    def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
+        self._check(data.n)
+        with watch.stage("affinity"):
+            self._affinities = affinities_of(data, self)
+            walk = self._affinities.walk(self.alpha, self._threads)
+        findings.update(self._affinities.findings())
+        with watch.stage("eigenvectors"):
+            spectrum = self._spectrum(walk)
+        findings.update(spectrum.findings())
+        root = np.sqrt(walk.degrees)[:, None]
+        self.sigma_ = self._affinities.bandwidth.sigma
+        self.eigenvalues_ = spectrum.values
+        self.right_eigenvectors_ = spectrum.vectors / root
+        self.left_eigenvectors_ = spectrum.vectors * root
+        self.stationary_distribution_ = walk.degrees / walk.degrees.sum()
+        self._densities = walk.densities
+        return self.right_eigenvectors_ * self._powers(self.t)
+
+    def _check(self, n: int) -> None:
+        least = 1 if isinstance(self.n_components, Significant) else self.n_components
+        if least >= n:
+            raise ParameterError(
+                f"n_components={self.n_components} needs at least {least + 1} samples, but X has n_samples = {n}. "
+                f"Lower n_components, or pass more samples."
+            )
+        if self.metric == "affinity" and (self.sigma != "auto" or self.graph != "dense"):
+            raise ParameterError(
+                f"With metric='affinity' X holds the affinities, so sigma={self.sigma!r} and graph={self.graph!r} have "
+                f"nothing to act on. Leave both at their defaults (sigma='auto', graph='dense')."
+            )
+
+    def _spectrum(self, walk: Walk) -> Spectrum:
+        matrix = SparseMatrix(walk.S, self._threads) if issparse(walk.S) else DenseMatrix(walk.S, self._threads)
+        problem = EigenProblem(matrix, trivial=walk.root[:, None])
+        if not isinstance(self.n_components, Significant):
+            return solve(problem, self.n_components)
+        least, most, m = 1 - self.n_components.delta, matrix.n - 1, min(FIRST_LOOK, matrix.n - 1)
+        while True:
+            spectrum = solve(problem, m)
+            large = np.abs(spectrum.values) ** self.t >= least
+            if m == most or not large.all():
+                break
+            m = min(2 * m, most)
+        return first_of(spectrum, max(1, int(np.argmin(large)) if not large.all() else m))
+
+    def _powers(self, t: float) -> NDArray[np.float64]:
+        """lam^t; a negative eigenvalue has no real power but for a whole number of steps."""
+        lam = self.eigenvalues_
+        noise = np.abs(lam) <= 1e-12
+        if t != int(t) and (lam[~noise] < 0).any():
+            raise ParameterError(
+                f"t={t:g} is not a whole number, but eigenvalue {lam[~noise].min():.3g} is negative and has no such power. "
+                f"Use a whole t, or fewer components."
+            )
+        return np.where(noise, float(t == 0), np.sign(lam) ** int(t) * np.abs(np.where(noise, 1.0, lam)) ** t)
+
+    def _place(self, data: inputs.Data) -> Floats:
+        placed = []
+        basis = self.right_eigenvectors_ * self._factors()
+        for P in self._affinities.new_rows(data.values, self._densities, self.alpha, self._threads):
+            placed.append(weighted(P, basis) if issparse(P) else dense_rows(P, basis, self._threads))
+        return np.concatenate(placed)
+
+    def _factors(self) -> NDArray[np.float64]:
+        """lam^t / lam, 0 for eigenvalues that are only rounding."""
+        lam = self.eigenvalues_
+        large = np.abs(lam) > 1e-12
+        return np.where(large, self._powers(self.t) / np.where(large, lam, 1.0), 0.0)
+
+    def _memory(self, n_samples: int, n_features: int) -> int:
+        m = FIRST_LOOK if isinstance(self.n_components, Significant) else self.n_components
+        kept = 8 * n_samples * (2 * n_features + 6 * (m + 20) + 100)
+        if self.graph == "dense":
+            return kept + 8 * n_samples * (n_samples + 3 * 256 * self._threads)
+        k = self.graph.k if isinstance(self.graph, Nearest) else Nearest().k
+        return kept + n_samples * 2 * k * 50
+
+    def _cheaper(self) -> str:
+        return "Use graph='nearest', which keeps affinities to the nearest points only, or float32 data."
+
+
+def diffmap(X: Any, sigma: float, t: float, m: int) -> tuple[Floats, NDArray[np.float64]]:
+    """(map, eigenvalues): the first m coordinates of the diffusion map of the rows of X at time t.
+
+    Gaussian affinities of width sigma between all points, the density left in (alpha = 0).
+    """
+    model = DiffusionMap(n_components=m, sigma=sigma, alpha=0.0, t=t)
+    return model.fit_transform(X), model.eigenvalues_
+
+
+def first_of(spectrum: Spectrum, m: int) -> Spectrum:
+    """The first m eigenvectors of more."""
+    values = spectrum.values
+    gap = float(values[m - 1] - values[m]) if m < len(values) else spectrum.gap
+    return Spectrum(
+        values[:m],
+        spectrum.vectors[:, :m],
+        spectrum.residuals[:m],
+        gap,
+        spectrum.solver,
+        spectrum.products,
+        spectrum.converged,
+    )

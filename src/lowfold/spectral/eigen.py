@@ -1,0 +1,122 @@
+"""`solve`: the eigenvectors of every method of the family, by the way that suits the matrix."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from lowfold.backend import blas
+from lowfold.errors import ConvergenceWarning
+from lowfold.spectral import chebyshev, factor, krylov
+from lowfold.spectral.canonical import canonical
+from lowfold.spectral.problem import BOTTOM, Block, EigenProblem, SparseMatrix, Spectrum
+
+DENSE_SIZE = 600  # rows up to which all eigenvalues at once take no longer than a moment
+DENSE_SHARE = 8  # and wherever more than one in so many is wanted
+START_SEED = 0  # of the start vectors: the result does not depend on it beyond rounding
+
+
+def solve(problem: EigenProblem, m: int) -> Spectrum:
+    """The m eigenvectors at the wanted end, beside the trivial ones.
+
+    Up to DENSE_SIZE rows all at once; a sparse matrix by factorisation if it is a narrow band in a good order (curves,
+    sheets), or at the bottom end, else through a polynomial filter; a dense or streamed matrix by block Lanczos. The
+    work is bounded; what did not converge is warned of and said in the spectrum.
+    """
+    n = problem.matrix.n
+    with blas.single_threaded():
+        if n <= DENSE_SIZE or DENSE_SHARE * (m + krylov.BLOCK) >= n:
+            found = _all_at_once(problem, m)
+        elif isinstance(problem.matrix, SparseMatrix):
+            found = _sparse(problem, problem.matrix, m)
+        else:
+            found = _by_krylov(problem, m)
+    if not found.converged:
+        _warn(found)
+    return found
+
+
+def _all_at_once(problem: EigenProblem, m: int) -> Spectrum:
+    A = problem.matrix.dense()
+    sign = -1.0 if problem.end == BOTTOM else 1.0
+    deflated = sign * A
+    if problem.trivial is not None:
+        # Moved past the other end, they are the last to be found.
+        size = float(np.abs(A).sum(axis=1).max()) or 1.0
+        off = deflated - problem.trivial @ (problem.trivial.T @ deflated)
+        off -= (off @ problem.trivial) @ problem.trivial.T
+        deflated = off - 2 * size * problem.trivial @ problem.trivial.T
+    values, vectors = scipy.linalg.eigh(krylov.symmetric(deflated))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    count = len(values) - (0 if problem.trivial is None else problem.trivial.shape[1])
+    gap = krylov.gap_behind(values[:count], m) if m < count else float(abs(values[0] - values[count - 1]))
+    ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), gap, 0, True)
+    return _spectrum(problem, ritz, "dense")
+
+
+def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
+    if problem.end == BOTTOM:
+        narrow = problem.factor is None or factor.mean_band(matrix.A) <= factor.NARROW_BAND
+        solve_with = factor.inverse(matrix.A) if narrow else factor.inverse_of_square(problem.factor)
+        return _by_inverse(problem, solve_with, m)
+    if factor.mean_band(matrix.A) <= factor.NARROW_BAND:
+        return _by_inverse(problem, factor.inverse(factor.complement(matrix.A)), m)
+    start = _start(problem, chebyshev.block_size(m))
+    return _spectrum(problem, chebyshev.largest(problem, matrix, start, m), "filter")
+
+
+def _by_krylov(problem: EigenProblem, m: int) -> Spectrum:
+    sign = -1.0 if problem.end == BOTTOM else 1.0
+
+    def times(V: Block) -> Block:
+        return sign * problem.without_trivial(problem.matrix.times(problem.without_trivial(V)))
+
+    start = _start(problem, max(krylov.BLOCK, min(m, 2 * krylov.BLOCK)))
+    return _spectrum(problem, krylov.largest(times, start, m, problem.matrix.precision), "lanczos")
+
+
+def _by_inverse(problem: EigenProblem, solve_with: factor.Solve, m: int) -> Spectrum:
+    def times(V: Block) -> Block:
+        return problem.without_trivial(solve_with(problem.without_trivial(V)))
+
+    start = _start(problem, max(4, min(m + 2, krylov.BLOCK)))
+    return _spectrum(problem, krylov.largest(times, start, m, problem.matrix.precision), "factorisation")
+
+
+def _start(problem: EigenProblem, width: int) -> Block:
+    rng = np.random.default_rng(START_SEED)
+    return problem.without_trivial(rng.standard_normal((problem.matrix.n, width)))
+
+
+def _spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -> Spectrum:
+    """Eigenvalues of A itself (of A^-1 or -A the solver may have worked on), in order, and the residuals they leave."""
+    V = krylov.orthonormal(problem.without_trivial(ritz.vectors))
+    AV = problem.matrix.times(V)
+    values, rotation = scipy.linalg.eigh(krylov.symmetric(V.T @ AV))
+    order = np.arange(len(values)) if problem.end == BOTTOM else np.arange(len(values))[::-1]
+    values, V, AV = values[order], V @ rotation[:, order], AV @ rotation[:, order]
+    residuals: NDArray[np.float64] = np.linalg.norm(AV - V * values, axis=0)
+    return Spectrum(
+        values, canonical(values, V), residuals, _own_gap(ritz, values, solver), solver, ritz.products, ritz.converged
+    )
+
+
+def _own_gap(ritz: krylov.Ritz, values: NDArray[np.float64], solver: str) -> float:
+    """The gap in terms of A: what was found for the inverse is turned back."""
+    if solver != "factorisation":
+        return ritz.gap
+    last = ritz.values[-1]
+    return float(1 / max(last - ritz.gap, np.finfo(float).tiny) - 1 / last) if last > ritz.gap else np.inf
+
+
+def _warn(found: Spectrum) -> None:
+    warnings.warn(
+        f"The eigenvectors did not converge: after {found.products} products the largest residual is "
+        f"{found.residuals.max():.1e}, and the gap behind the last eigenvalue {found.gap:.1e}. The first coordinates "
+        f"are better than the last. Ask for fewer components, or for more neighbours, so that the graph holds together.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

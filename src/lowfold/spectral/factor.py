@@ -1,0 +1,82 @@
+"""Sparse factorisations, for the end of a spectrum where eigenvalues crowd: the largest of A^-1 lie far apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.linalg import splu
+
+from lowfold.spectral.problem import Block
+
+Solve: TypeAlias = Callable[[Block], Block]
+
+SHIFT = 1e-10  # of the largest diagonal entry: makes a singular matrix invertible, far below the eigenvalues wanted
+# A band of this mean width is eliminated quickly, however many rows there are: curves and sheets, not clouds.
+NARROW_BAND = 2500
+
+
+def inverse(A: csr_array) -> Solve:
+    """x -> (A + shift I)^-1 x for a positive semidefinite A, by a factorisation that keeps symmetry."""
+    shift = SHIFT * float(A.diagonal().max())
+    shifted = csc_array(A + shift * eye_array(A.shape[0]))
+    return _solver(shifted).solve
+
+
+def inverse_of_square(B: csr_array) -> Solve:
+    """x -> the y orthogonal to 1 with B^T B y = x, for x orthogonal to 1 and B 1 = 0; by a factorisation of B.
+
+    B has fewer entries than B^T B and the root of its condition number. It is singular: C = B + e e^T with e a unit
+    vector is not, and C^T y = x gives B^T y = x, since 1^T C^T y = y_e and 1^T x = 0. The left null vector u, B^T u = 0,
+    is taken out of y, so that B z = y has a solution, which C finds in the same way.
+    B has a strong diagonal: it is factorised as it stands, without exchanging rows, and what precision that costs one
+    step of refinement brings back.
+    """
+    n = B.shape[0]
+    chosen = int(np.argmax(np.abs(B).sum(axis=0)))  # a point that many others lean on: u is not small there
+    unit = csr_array(([1.0], ([chosen], [chosen])), shape=(n, n))
+    C = csr_array(B + unit)
+    transposed = csr_array(C.T)
+    lu = _solver(csc_array(C))
+
+    def backward(x: Block) -> Block:
+        y = lu.solve(x, trans="T")
+        return np.asarray(y + lu.solve(x - transposed @ y, trans="T"))
+
+    def forward(y: Block) -> Block:
+        z = lu.solve(y)
+        return np.asarray(z + lu.solve(y - C @ z))
+
+    u = backward(np.eye(n, 1, -chosen))
+    u /= np.linalg.norm(u)
+
+    def solve(x: Block) -> Block:
+        y = backward(x)
+        return forward(y - u @ (u.T @ y))
+
+    return solve
+
+
+def complement(A: csr_array) -> csr_array:
+    """I - A: the largest eigenvalues of A, at most 1, become the smallest."""
+    return csr_array(eye_array(A.shape[0]) - A)
+
+
+def _solver(A: csc_array) -> Any:
+    options = {"SymmetricMode": True, "Equil": False}
+    return splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+
+
+def mean_band(A: csr_array) -> float:
+    """The mean distance from the diagonal of the first entry of a row, after an ordering that makes it small."""
+    order = reverse_cuthill_mckee(A, symmetric_mode=True)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    reach = rank[rows] - rank[A.indices]
+    first = np.zeros(A.shape[0], np.int64)
+    np.maximum.at(first, rows, reach)
+    return float(first.mean())

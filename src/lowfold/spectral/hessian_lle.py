@@ -1,0 +1,46 @@
+"""Hessian eigenmaps (Donoho and Grimes 2003).
+
+The functions on a manifold with vanishing second derivatives are the constants and, if it is flat, its coordinates. In
+the tangent coordinates of each neighbourhood the second derivatives of f are estimated by least squares: H_i f. The
+embedding is the functions with the smallest sum_i |H_i f|^2 behind the constant one. Exact on a flat sheet, also one
+with holes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from lowfold.backend import native
+from lowfold.neighbors.engines import Cells, Exact
+from lowfold.neighbors.interface import SEEDED, metric_option, search_option
+from lowfold.neighbors.neighborhood import components_option
+from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
+from lowfold.spectral.patch_method import PatchMethod, neighbors_option
+from lowfold.types import Floats, Indices
+
+
+class HessianLLE(PatchMethod):
+    """Hessian eigenmaps: the bottom eigenvectors of sum_i H_i^T H_i.
+
+    eigenvalues_ (smallest first), reconstruction_error_ (their sum), embedding_, report_.
+    """
+
+    n_components: int = option(2, low=1, help="number of coordinates of the embedding")
+    n_neighbors: int = neighbors_option()
+    metric: str | Callable[..., float] = metric_option()
+    components: str = components_option()
+    search: str | Exact | Cells = search_option()
+    n_jobs: int | None = n_jobs_option()
+    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(SEEDED)
+    memory_limit: float | None = memory_limit_option()
+
+    def _least_neighbors(self) -> int:
+        d = self.n_components
+        return 1 + d + d * (d + 1) // 2  # a constant, d slopes and d (d + 1) / 2 second derivatives are fitted
+
+    def _alignment(self, X: Floats, neighbors: Indices) -> tuple[csr_array, csr_array | None]:
+        blocks = native.kernels.hessian_blocks(X, neighbors, self.n_components, self._threads)
+        return self._aligned(neighbors, np.asarray(blocks), len(X)), None

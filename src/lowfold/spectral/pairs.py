@@ -1,0 +1,76 @@
+"""Distances between all pairs of points, a few rows at a time, for methods that need every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from lowfold import inputs
+from lowfold.backend import blas, native
+from lowfold.errors import DataError
+from lowfold.neighbors.interface import Metric
+from lowfold.spectral.problem import in_threads
+from lowfold.types import Floats
+
+ROWS_AT_ONCE = 256
+
+
+class PairDistances:
+    """Distances from new points to fixed ones: rows under a metric, or columns of distances that are given."""
+
+    def __init__(self, data: inputs.Data, metric: Metric, chosen: Any = None) -> None:
+        self._given = data.kind == inputs.DISTANCES
+        self._chosen = chosen
+        self._metric = metric
+        values = data.values
+        if not self._given:
+            self._points = values if chosen is None else values[chosen]
+            self._euclidean = metric in ("euclidean", "l2") and not issparse(values)
+            if self._euclidean:
+                self._mean = values.mean(axis=0, dtype=np.float64)
+                self._columns = np.ascontiguousarray((self._points - self._mean).T)
+
+    def rows(self, values: Any, threads: int) -> Floats:
+        """(rows, points) in float64, each row by itself."""
+        if self._given:
+            return np.asarray(values if self._chosen is None else values[:, self._chosen], np.float64)
+        if not self._euclidean:
+            return self._by_metric(values)
+        new = np.ascontiguousarray(values - self._mean)
+        squared = np.asarray(native.kernels.project(new, np.zeros(new.shape[1]), self._columns, threads))
+        squared *= -2
+        squared += np.einsum("ij,ij->i", new, new)[:, None]
+        squared += np.einsum("ij,ij->j", self._columns, self._columns)
+        return np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
+
+    def _by_metric(self, values: Any) -> Floats:
+        from sklearn.metrics import pairwise_distances
+
+        try:
+            # Each row by itself: a product of matrices has other bits for other batches.
+            return np.vstack(
+                [
+                    pairwise_distances(values[i : i + 1], self._points, metric=self._metric)
+                    for i in range(values.shape[0])
+                ]
+            ).astype(np.float64)
+        except ValueError as error:
+            raise DataError(
+                f"metric={self._metric!r} cannot be used for X of shape {values.shape}: {error}. "
+                f"Use a metric that sklearn.metrics.pairwise_distances accepts, or 'euclidean'."
+            ) from error
+
+
+def filled(rows: Callable[[slice], Floats], n: int, dtype: Any, threads: int) -> Floats:
+    """The n x n matrix whose rows the function gives, made on all threads, a few rows at a time."""
+    out = np.empty((n, n), dtype)
+
+    def work(part: slice) -> None:
+        out[part] = rows(part)
+
+    with blas.single_threaded():
+        in_threads(work, [slice(begin, min(begin + ROWS_AT_ONCE, n)) for begin in range(0, n, ROWS_AT_ONCE)], threads)
+    return out

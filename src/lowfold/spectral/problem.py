@@ -1,0 +1,192 @@
+"""One eigenproblem for the whole family: a symmetric matrix, one end of its spectrum, and what is known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from lowfold.backend import blas, native
+from lowfold.types import Floats
+
+Block = NDArray[np.float64]  # a few vectors side by side, (n, b)
+
+TOP, BOTTOM = "top", "bottom"
+ROWS_AT_ONCE = 512  # of a kernel matrix that is computed as it is used
+
+
+class Operator(Protocol):
+    """A symmetric matrix that can be multiplied with a few vectors at once."""
+
+    n: int
+    precision: float  # relative rounding error of a product
+
+    def times(self, V: Block) -> Block:
+        """A V."""
+
+    def dense(self) -> Block:
+        """A itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class EigenProblem:
+    """The eigenvectors of a symmetric matrix at one end of its spectrum.
+
+    trivial (n, s): orthonormal eigenvectors at that end which are known and not wanted. factor: for A = factor^T factor
+    with a sparse square factor, which is better conditioned than A; it helps at the bottom end.
+    """
+
+    matrix: Operator
+    end: str = TOP
+    trivial: Block | None = None
+    factor: csr_array | None = None
+
+    def without_trivial(self, V: Block) -> Block:
+        """V less its part along the trivial vectors."""
+        return V if self.trivial is None else V - self.trivial @ (self.trivial.T @ V)
+
+
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """Eigenvalues from the wanted end inwards, orthonormal eigenvectors (n, m), and how far they can be trusted.
+
+    residuals: |A v - lam v| of each. gap: distance of the last eigenvalue from the next one inside. An error in the
+    subspace is about residual / gap.
+    """
+
+    values: NDArray[np.float64]
+    vectors: Block
+    residuals: NDArray[np.float64]
+    gap: float
+    solver: str
+    products: int
+    converged: bool
+
+    def findings(self) -> dict[str, Any]:
+        """For the report of a fit."""
+        return {
+            "solver": self.solver,
+            "eigenvalues": self.values,
+            "residual": float(self.residuals.max(initial=0.0)),
+            "spectral gap": self.gap,
+            "products": self.products,
+            "converged": self.converged,
+        }
+
+
+class DenseMatrix:
+    """A square array, float32 or float64; the products have the same bits for any number of threads."""
+
+    def __init__(self, A: Floats, threads: int) -> None:
+        self.n = len(A)
+        self.precision = float(np.finfo(A.dtype).eps)
+        self._A = A
+        self._threads = threads
+
+    def times(self, V: Block) -> Block:
+        """A V."""
+        V = np.ascontiguousarray(V, dtype=self._A.dtype)
+        return np.asarray(native.kernels.times(self._A, V, self._threads))
+
+    def dense(self) -> Block:
+        """A in float64."""
+        return self._A.astype(np.float64)
+
+
+class Centred:
+    """scale * H A H with H = I - 1 1^T / n: centred rows and columns, without writing them out."""
+
+    def __init__(self, matrix: Operator, scale: float = 1.0) -> None:
+        self.n = matrix.n
+        self.precision = matrix.precision
+        self._matrix = matrix
+        self._scale = scale
+
+    def times(self, V: Block) -> Block:
+        """Subtracts the mean of each vector before the product and after it."""
+        AV = self._matrix.times(V - V.mean(axis=0))
+        return self._scale * (AV - AV.mean(axis=0))
+
+    def dense(self) -> Block:
+        """The centred matrix."""
+        A = self._matrix.dense()
+        A -= A.mean(axis=0)
+        A -= A.mean(axis=1)[:, None]
+        return self._scale * (A + A.T) / 2
+
+
+class SparseMatrix:
+    """A symmetric sparse matrix in float64."""
+
+    precision = float(np.finfo(np.float64).eps)
+
+    def __init__(self, A: csr_array, threads: int) -> None:
+        self.n = A.shape[0]
+        self.A = A
+        self.threads = threads
+        self._pattern = A.indptr.astype(np.int64, copy=False), A.indices.astype(np.int32, copy=False)
+
+    def times(self, V: Block) -> Block:
+        """A V, sixteen vectors at a time."""
+        return np.concatenate([self._times(panel)[:, :width] for panel, width in panels(V)], axis=1)
+
+    def _times(self, panel: Block) -> Block:
+        return np.asarray(native.kernels.sparse_times(self.entries(np.float64), panel, self.threads))
+
+    def entries(self, dtype: Any) -> tuple[Any, Any, Any]:
+        """(begin, columns, values) with values of the given type."""
+        return *self._pattern, self.A.data.astype(dtype, copy=False)
+
+    def dense(self) -> Block:
+        """A written out."""
+        return np.asarray(self.A.toarray())
+
+
+class StreamedMatrix:
+    """A matrix too large to keep: its rows are computed for each product, some at a time, and forgotten."""
+
+    def __init__(self, rows: Callable[[slice], Floats], n: int, precision: float, threads: int) -> None:
+        self.n = n
+        self.precision = precision
+        self._rows = rows
+        self._threads = threads
+
+    def times(self, V: Block) -> Block:
+        """A V; each piece of rows has one owner, and which thread that is does not matter."""
+        out = np.empty((self.n, V.shape[1]))
+        pieces = [slice(begin, min(begin + ROWS_AT_ONCE, self.n)) for begin in range(0, self.n, ROWS_AT_ONCE)]
+
+        def work(piece: slice) -> None:
+            rows = self._rows(piece)
+            out[piece] = rows @ V.astype(rows.dtype, copy=False)
+
+        with blas.single_threaded():
+            in_threads(work, pieces, self._threads)
+        return out
+
+    def dense(self) -> Block:
+        """A written out."""
+        return self._rows(slice(0, self.n)).astype(np.float64)
+
+
+def in_threads(work: Callable[[slice], None], pieces: list[slice], threads: int) -> None:
+    """Does all the work; an exception or Ctrl-C leaves what has not begun undone."""
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for _ in pool.map(work, pieces):
+            pass
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def panels(V: NDArray[Any], width: int = 16) -> Iterator[tuple[NDArray[Any], int]]:
+    """Pieces of `width` columns, the last one filled up with zeros, and how many columns of each count."""
+    for begin in range(0, V.shape[1], width):
+        piece = V[:, begin : begin + width]
+        missing = width - piece.shape[1]
+        yield np.ascontiguousarray(np.pad(piece, ((0, 0), (0, missing))) if missing else piece), piece.shape[1]

@@ -1,0 +1,59 @@
+"""The rows that a model was fitted to, so that each of them can be found again and get its own coordinates."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from lowfold.backend import native
+
+
+class TrainingRows:
+    """Rows, dense or sparse, that are found again by their values."""
+
+    def __init__(self, values: Any, threads: int) -> None:
+        self._values = values
+        self._prints = _fingerprints(values, threads)
+        self._order = np.argsort(self._prints, kind="stable")  # of equal rows the first one is found
+
+    def alike(self, new: Any) -> Any:
+        """New rows in the type of the training rows, and sparse where those are."""
+        if issparse(new) != issparse(self._values):
+            new = new.toarray() if issparse(new) else csr_array(new)
+        return new.astype(self._values.dtype, copy=False)
+
+    def find(self, new: Any, threads: int) -> NDArray[np.intp]:
+        """For each new row the number of the training row with the same values, or -1."""
+        prints = _fingerprints(new, threads)
+        at = np.searchsorted(self._prints, prints, sorter=self._order)
+        candidates = self._order[np.minimum(at, len(self._order) - 1)]
+        known = np.flatnonzero(self._prints[candidates] == prints)
+        equal = known[_equal_rows(new[known], self._values[candidates[known]])]
+        found = np.full(new.shape[0], -1, np.intp)
+        found[equal] = candidates[equal]
+        return found
+
+
+def _fingerprints(values: Any, threads: int) -> NDArray[np.uint64]:
+    if not issparse(values):
+        return np.asarray(native.kernels.fingerprints(np.ascontiguousarray(values), threads))
+    rows = csr_array(values)
+    columns, numbers = rows.indices.astype(np.int64), rows.data.astype(np.float64) + 0.0
+    ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    digests = [_digest(columns[begin:end].tobytes() + numbers[begin:end].tobytes()) for begin, end in ends]
+    return np.frombuffer(b"".join(digests), np.uint64)
+
+
+def _digest(content: bytes) -> bytes:
+    """Eight bytes, the same in every process."""
+    return hashlib.blake2b(content, digest_size=8).digest()
+
+
+def _equal_rows(a: Any, b: Any) -> NDArray[np.bool_]:
+    if issparse(a):
+        return np.asarray((csr_array(a) != csr_array(b)).sum(axis=1) == 0).ravel()
+    return np.asarray((a == b).all(axis=1))
