@@ -7,18 +7,17 @@
 namespace lowfold::bindings {
 namespace {
 
-constexpr int NARROW = 8, BROAD = 16;  // vectors at once that products are compiled for
-
 template <class T>
 using Block = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-template <class T, class Use>
+/// Calls use.operator()<COLUMNS>() with the number of vectors as a constant.
+template <class Use>
 void with_columns(std::size_t columns, const Use& use) {
-    if (columns == BROAD) return use.template operator()<BROAD>();
-    if constexpr (sizeof(T) == 8) {
-        if (columns == NARROW) return use.template operator()<NARROW>();
-    }
-    throw nb::value_error("products take 8 (float64) or 16 vectors at once");
+    if (columns == 2) return use.template operator()<2>();
+    if (columns == 4) return use.template operator()<4>();
+    if (columns == 8) return use.template operator()<8>();
+    if (columns == 16) return use.template operator()<16>();
+    throw nb::value_error("products take 2, 4, 8 or 16 vectors at once");
 }
 
 template <class T>
@@ -44,7 +43,7 @@ template <class T>
 void bind_products(nb::module_& m) {
     m.def("sparse_times", [](const Sparse<T>& A, const Matrix<T>& V, int threads) {
         auto out = new_matrix<T>(V.shape(0), V.shape(1));
-        with_columns<T>(V.shape(1), [&]<int COLUMNS>() {
+        with_columns(V.shape(1), [&]<int COLUMNS>() {
             run(threads, [&](const Context& context) {
                 combine<COLUMNS, T>(context, view(A), V.data(), nullptr, T{1}, T{0}, T{0}, out.data());
             });
@@ -54,7 +53,7 @@ void bind_products(nb::module_& m) {
     m.def("chebyshev_inplace",
           [](const Sparse<T>& A, const Block<T>& V, std::tuple<double, double, double> ends, int degree, int threads) {
               const auto [low, high, top] = ends;
-              with_columns<T>(V.shape(1), [&]<int COLUMNS>() {
+              with_columns(V.shape(1), [&]<int COLUMNS>() {
                   run(threads, [&](const Context& context) {
                       chebyshev_inplace<COLUMNS>(context, view(A), V.data(), low, high, top, degree);
                   });

@@ -12,13 +12,17 @@ namespace lowfold {
 /// T is the type of the vectors and sums; A may be narrower.
 template <int COLUMNS, class T, class Entry>
 void combine(const Context& context, SparseView<Entry> A, const T* V, const T* B, T scale, T keep, T back, T* out) {
-    constexpr std::size_t ROWS_AT_ONCE = 512, WIDTH = 64 / sizeof(T), VECTORS = COLUMNS / WIDTH;
+    constexpr std::size_t BYTES = COLUMNS * sizeof(T) < 64 ? COLUMNS * sizeof(T) : 64;
+    constexpr std::size_t ROWS_AT_ONCE = 512, WIDTH = BYTES / sizeof(T), VECTORS = COLUMNS / WIDTH;
     static_assert(COLUMNS % WIDTH == 0);
-    using Lanes = Wide<T>;
+    using Lanes = typename VectorOf<T, BYTES>::type;
+    constexpr std::int64_t AHEAD = 24;
+    const std::int64_t end = std::max<std::int64_t>(A.begin[A.rows] - 1, 0);
     parallel_ranges(context, A.rows, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
         for (std::size_t i = first; i < last; ++i) {
             Lanes sum[VECTORS] = {};
             for (auto at = A.begin[i]; at < A.begin[i + 1]; ++at) {
+                __builtin_prefetch(V + static_cast<std::size_t>(A.columns[std::min(at + AHEAD, end)]) * COLUMNS);
                 const T value = static_cast<T>(A.values[at]);
                 const T* from = V + static_cast<std::size_t>(A.columns[at]) * COLUMNS;
                 for (std::size_t v = 0; v < VECTORS; ++v) sum[v] += value * load<Lanes>(from + v * WIDTH);

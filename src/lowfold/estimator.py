@@ -47,8 +47,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
     """A method: `fit` learns `embedding_`, `transform` places each new row by itself, `report_` says what was done.
 
     A method is a subclass with options and three functions: `_fit` returns the embedding, `_place` the embedding of
-    new data row by row, `_memory` the bytes that a fit needs. If it `remembers`, training rows are found by their values
-    and `_place` sees only others; a method whose `_place` gives them the same bits anyway need not.
+    new data row by row, `_memory` the bytes that a fit needs. If it `remembers`, training rows are found by their
+    values and `_place` sees only others; a method whose `_place` gives them the same bits anyway need not.
     """
 
     remembers: ClassVar[bool] = True

@@ -72,7 +72,8 @@ class Option:
             (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)
-            and value == value and abs(value) != math.inf
+            and value == value
+            and abs(value) != math.inf
         )
 
     def range_text(self) -> str:

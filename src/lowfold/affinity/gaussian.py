@@ -64,6 +64,6 @@ def check_width(W_sums: NDArray[np.float64], own: float, sigma: object) -> None:
     alone = np.flatnonzero(W_sums - own <= 1e-14 * np.maximum(own, 1.0))
     if len(alone) and len(W_sums) > 1:
         raise DataError(
-            f"sigma={sigma} is so small that {len(alone)} of {len(W_sums)} points (the first is point {alone[0]}) have no "
-            f"affinity to any other. Use a larger sigma, sigma='auto' or sigma='local'."
+            f"sigma={sigma} is so small that {len(alone)} of {len(W_sums)} points (the first is point {alone[0]}) "
+            f"have no affinity to any other. Use a larger sigma, sigma='auto' or sigma='local'."
         )

@@ -1,7 +1,7 @@
 """The random walk on an affinity W, and the symmetric matrix with the same eigenvalues.
 
-W^(a) = W_ij / (q_i q_j)^a with q = W 1 (Coifman and Lafon 2006): a = 1 takes the density of the sample out, a = 0 leaves
-it. Then P = D^-1 W^(a) with D = diag(W^(a) 1), and S = D^-1/2 W^(a) D^-1/2 is similar to it.
+W^(a) = W_ij / (q_i q_j)^a with q = W 1 (Coifman and Lafon 2006): a = 1 takes the density of the sample out, a = 0
+leaves it. Then P = D^-1 W^(a) with D = diag(W^(a) 1), and S = D^-1/2 W^(a) D^-1/2 is similar to it.
 """
 
 from __future__ import annotations

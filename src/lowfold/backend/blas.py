@@ -41,7 +41,7 @@ def single_threaded() -> Iterator[None]:
 
 
 def _take_control() -> None:
-    """threadpoolctl lets the first thread that sets a limit, and no other, change it; the last to leave may be another."""
+    """threadpoolctl lets only the thread that set a limit change it; here the last to leave may be another."""
     clear = getattr(OpenBLASController, "clear_controlling_thread", None)  # since 3.8
     if clear is not None:
         clear(force=True)

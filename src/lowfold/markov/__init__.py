@@ -1,12 +1,12 @@
 """What the random walk itself says: where it settles, where it is slow to leave, and what it does not tell apart.
 
-| function           | question                                               | answer                                       |
-|--------------------|--------------------------------------------------------|----------------------------------------------|
-| from_affinity, ... | how does the walk move?                                | transition matrix, stationary distribution   |
-| SpectralClustering | which points does it seldom leave?                     | labels, also of new points                   |
-| sweep_cut          | where is the bottleneck, and how narrow is it?         | a cut, its conductance, Cheeger's certificate|
-| lumpability        | is the walk between classes of points still a Markov chain? | a defect, 0 if so, and that chain       |
-| find_lumps         | for which classes is it so?                            | a partition with a small defect              |
+| function           | question                                        | answer                                     |
+| ------------------ | ----------------------------------------------- | ------------------------------------------ |
+| from_affinity, ... | how does the walk move, where does it settle?   | transition matrix, stationary distribution |
+| SpectralClustering | which points does it seldom leave?              | labels, also of new points                 |
+| sweep_cut          | where is the bottleneck, and how narrow is it?  | a cut, its conductance, its certificate    |
+| lumpability        | do classes of points make a chain of their own? | a defect, 0 if so, and that chain          |
+| find_lumps         | for which classes is it so?                     | a partition with a small defect            |
 """
 
 from lowfold.markov.chain import MarkovChain, chain_of, from_affinity, from_transition

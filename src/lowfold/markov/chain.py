@@ -70,8 +70,9 @@ class MarkovChain:
     def _problem(self, end: str) -> tuple[EigenProblem, NDArray[np.float64]]:
         if not self.is_reversible():
             raise DataError(
-                f"The chain is not reversible: pi_i P_ij and pi_j P_ji differ by up to {self.reversibility_defect():.2g}, "
-                f"so that its eigenvalues need not be real. Make it from a symmetric affinity."
+                "The chain is not reversible: pi_i P_ij and pi_j P_ji differ by up to "
+                f"{self.reversibility_defect():.2g}, so that its eigenvalues need not be real. "
+                f"Make it from a symmetric affinity."
             )
         root = np.sqrt(self.stationary)
         S = scaled(self.P.astype(np.float64), root, 1 / root)
@@ -83,8 +84,8 @@ class MarkovChain:
     def _point(self, start: Any) -> int:
         if not isinstance(start, int | np.integer) or not 0 <= start < self.n:
             raise ParameterError(
-                f"The walk was to start at {start!r}; points are numbered from 0 to {self.n - 1}. Pass one of these, or "
-                f"a distribution of {self.n} probabilities."
+                f"The walk was to start at {start!r}; points are numbered from 0 to {self.n - 1}. Pass one of these, "
+                f"or a distribution of {self.n} probabilities."
             )
         return int(start)
 
@@ -106,14 +107,14 @@ def from_affinity(W: Any) -> MarkovChain:
         raise DataError(f"Affinities cannot be negative, but the smallest is {numbers.min():.3g}. Clip or shift them.")
     if abs(W - W.T).max() > 1e-5 * abs(W).max():
         raise DataError(
-            f"Affinities must be symmetric, but W of shape {W.shape} differs from its transpose. Pass (W + W.T) / 2, or "
-            f"use from_transition for a walk with directions."
+            f"Affinities must be symmetric, but W of shape {W.shape} differs from its transpose. Pass (W + W.T) / 2, "
+            f"or use from_transition for a walk with directions."
         )
     d = row_sums(W)
     if not (d > 0).all():
         raise DataError(
-            f"Point {int(np.argmin(d))} has no affinity to any point, so that a walk cannot leave it. Drop such points, "
-            f"or give them an affinity to themselves."
+            f"Point {int(np.argmin(d))} has no affinity to any point, so that a walk cannot leave it. Drop such "
+            f"points, or give them an affinity to themselves."
         )
     return MarkovChain(scaled(W, 1 / d, None), d / d.sum(), d)
 
@@ -125,8 +126,9 @@ def from_transition(P: Any) -> MarkovChain:
     sums = row_sums(P)
     if (numbers.size and numbers.min() < 0) or np.abs(sums - 1).max() > ROUNDING:
         raise DataError(
-            f"Transition probabilities must be at least 0 with rows of sum 1; the smallest is {numbers.min(initial=0):.3g}, "
-            f"and the sums lie from {sums.min():.6g} to {sums.max():.6g}. Divide each row by its sum."
+            "Transition probabilities must be at least 0 with rows of sum 1; the smallest is "
+            f"{numbers.min(initial=0):.3g}, and the sums lie from {sums.min():.6g} to {sums.max():.6g}. "
+            f"Divide each row by its sum."
         )
     pi = _stationary(csr_array(P))
     return MarkovChain(P, pi, pi)
@@ -179,8 +181,8 @@ def _stationary(P: csr_array) -> NDArray[np.float64]:
     closed = np.setdiff1d(np.arange(count), leaves)
     if len(closed) > 1:
         raise DataError(
-            f"The chain has {len(closed)} classes of points that it never leaves, so that its stationary distribution is not "
-            f"unique. Treat each class by itself."
+            f"The chain has {len(closed)} classes of points that it never leaves, so that its stationary "
+            f"distribution is not unique. Treat each class by itself."
         )
     inside = np.flatnonzero(labels == closed[0])
     # pi (P - I) = 0 with the last equation replaced by sum(pi) = 1.

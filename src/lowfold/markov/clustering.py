@@ -1,8 +1,8 @@
 """Spectral clustering (Ng, Jordan, Weiss 2001; Shi and Malik 2000).
 
-Points that a walk seldom leaves have nearly equal coordinates in the first eigenvectors of the walk: k groups need k - 1
-of them behind the constant one, and k-means finds the groups. Ng, Jordan and Weiss keep the constant one and scale each
-point's coordinates to length 1, so that the degree of a point does not matter.
+Points that a walk seldom leaves have nearly equal coordinates in the first eigenvectors of the walk: k groups need k
+- 1 of them behind the constant one, and k-means finds the groups. Ng, Jordan and Weiss keep the constant one and
+scale each point's coordinates to length 1, so that the degree of a point does not matter.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ STARTS = 10  # of k-means
 class SpectralClustering(ClusterMixin, Declaring):
     """Clusters that the random walk on the neighbour graph seldom leaves.
 
-    labels_ (n,), n_clusters_, eigenvalues_ (of the walk, largest first, the constant one's 1 included), map_ (the fitted
-    LaplacianEigenmaps). predict(X) labels each new row by itself.
+    labels_ (n,), n_clusters_, eigenvalues_ (of the walk, largest first, the constant one's 1 included), map_ (the
+    fitted LaplacianEigenmaps). predict(X) labels each new row by itself.
     """
 
     accepts = frozenset(inputs.NEIGHBOR_KINDS)
@@ -94,8 +94,8 @@ class SpectralClustering(ClusterMixin, Declaring):
     def _check(self, n: int) -> None:
         if n < 2 or (self.n_clusters or 1) >= n:
             raise ParameterError(
-                f"n_clusters={self.n_clusters} needs more samples than that, and 2 at least, but X has n_samples = {n}. "
-                f"Lower n_clusters, or pass more samples."
+                f"n_clusters={self.n_clusters} needs more samples than that, and 2 at least, but X has n_samples = "
+                f"{n}. Lower n_clusters, or pass more samples."
             )
 
     def _coordinates(self, Y: Any) -> NDArray[np.float64]:

@@ -36,7 +36,10 @@ class Lumping:
 
 
 def lumpability(source: Any, labels: Any) -> Lumping:
-    """How far the classes are from a Markov chain of their own; `source` as for sweep_cut, labels one for each point."""
+    """How far classes of points, given by a label for each, are from a Markov chain of their own.
+
+    `source` is a chain, a fitted LaplacianEigenmaps or DiffusionMap, or a matrix of affinities.
+    """
     chain = as_chain(source)
     names = np.asarray(labels)
     if names.shape != (chain.n,):

@@ -55,7 +55,8 @@ def sweep_cut(source: Any, f: Any = None) -> SweepCut:
         values = np.asarray(f, np.float64)
         if values.shape != (chain.n,) or not np.isfinite(values).all():
             raise ParameterError(
-                f"f must have one finite number for each of the {chain.n} points; got shape {values.shape}. Pass a column."
+                f"f must have one finite number for each of the {chain.n} points; got shape {values.shape}. "
+                f"Pass one column."
             )
         eigenvalue = _rayleigh(W, values, chain.degrees)
     order = np.argsort(-values, kind="stable")

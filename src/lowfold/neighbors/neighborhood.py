@@ -1,4 +1,4 @@
-"""The neighbour graph that a method is fitted to: who is a neighbour, what was done about components, and new points."""
+"""The neighbour graph that a method is fitted to: its components, and the neighbours of new points in it."""
 
 from __future__ import annotations
 

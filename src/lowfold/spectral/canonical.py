@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,11 +34,11 @@ def groups(values: NDArray[np.float64]) -> list[slice]:
     tolerance = SAME * np.abs(values).max()
     breaks = np.flatnonzero(np.abs(np.diff(values)) > tolerance) + 1
     ends = [0, *breaks.tolist(), len(values)]
-    return [slice(begin, end) for begin, end in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(begin, end) for begin, end in itertools.pairwise(ends)]
 
 
 def references(n: int, count: int) -> Block:
     """Column j: cos(j i) / (1 + i) at point i. Columns are independent, and no vector is orthogonal to the first
     by its symmetry."""
     i = np.arange(n)[:, None]
-    return np.cos(np.arange(count) * i) / (1 + i)
+    return (np.cos(np.arange(count) * i) if count > 1 else 1.0) / (1 + i)

@@ -3,12 +3,14 @@
 Zhou, Saad, Tiago, Chelikowsky, "Self-consistent-field calculations using Chebyshev-filtered subspace iteration" (2006).
 A polynomial of A that is small on the unwanted part of the spectrum and large above it is applied to a block of
 vectors; Rayleigh-Ritz in float64 reads the eigenvectors off it and says where the unwanted part begins. Most of the
-work is done in float32, which halves the memory to be read.
+work is done in float32, which halves the memory to be read. Lanczos on such a polynomial, with few vectors at once,
+takes fewer products, but no less time: its basis has to be kept orthogonal.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,37 +23,35 @@ from lowfold.spectral.problem import Block, EigenProblem, SparseMatrix, panels
 WIDTH = 16  # vectors that one product takes
 GUARDS = 5  # vectors beyond those wanted: the filter tells the last one apart from what comes behind these
 FIRST_DEGREE, MAX_DEGREE = 12, 160
-FACTOR = 200  # by which one filter raises the wanted vectors over the unwanted ones
+# By which a filter raises the eigenvalue 1 over the unwanted ones: little at first, while it is not yet known where the
+# unwanted part of the spectrum begins, then more, since reading vectors off takes time too.
+FIRST_FACTORS, FACTOR = (200.0, 200.0), 2000.0
+SPARE = 4.0  # by which the last filter does more than the residuals seem to need
 MAX_ROUNDS = 40
-ACCURACY = 2e-3  # wanted error of the subspace: residual relative to the gap
+ACCURACY = 1e-2  # wanted error of the subspace: residual relative to the gap, a bound that lies far above most errors
 FLOAT32_NOISE = 2e-6  # residual that float32 filters can reach with ease
 LOWEST = -1.0
+WORST_CONDITION = 1e8  # of V^T V, up to which eigenvalues in the span of V are read off with eight digits
 
 
-def largest(problem: EigenProblem, matrix: SparseMatrix, start: Block, m: int) -> Ritz:
-    """The m largest eigenvalues; the start has `block_size(m)` columns."""
-    filters = {np.float32: Filter(matrix, np.float32), np.float64: Filter(matrix, np.float64)}
-    kind: type[np.floating] = np.float32
-    V, high, degree, products = start, 0.5, FIRST_DEGREE, 0
-    last = math.inf
-    for _ in range(MAX_ROUNDS):
-        V = orthonormal(problem.without_trivial(filters[kind].apply(V, high, degree)))
-        AV = problem.without_trivial(matrix.times(V))
-        values, rotation = scipy.linalg.eigh(symmetric(V.T @ AV))
-        values, rotation = values[::-1], rotation[:, ::-1]
-        V, AV = V @ rotation, AV @ rotation
+def largest(problem: EigenProblem, matrix: SparseMatrix, start: Any, m: int) -> Ritz:
+    """The m largest eigenvalues beside the trivial ones; the start has `block_size(m)` columns."""
+    kind: Any = np.float32
+    V, high, degree, products, last = start, 0.5, FIRST_DEGREE, 0, math.inf
+    for number in range(MAX_ROUNDS):
+        V, AV, values = _read_off(problem, matrix, _filtered(matrix, V.astype(kind, copy=False), high, degree))
         products += degree + 1
         residuals = np.linalg.norm(AV[:, :m] - V[:, :m] * values[:m], axis=0)
-        gap = gap_behind(values, m)
-        worst = float(residuals.max())
-        if worst <= max(ACCURACY * gap, 1e-12):
-            return Ritz(values[:m], V[:, :m], residuals, gap, products, True)
-        if kind is np.float32 and worst < FLOAT32_NOISE and worst > last / 10:
-            kind = np.float64
-        last = worst
-        high = float(values[-1])
-        degree = suitable_degree(high)
-    return Ritz(values[:m], V[:, :m], residuals, gap, products, False)
+        gap, worst = gap_behind(values, m), float(residuals.max())
+        converged = worst <= max(ACCURACY * gap, 1e-12)
+        if converged:
+            break
+        if kind is np.float32 and last / 10 < worst < FLOAT32_NOISE:
+            kind = np.float64  # float32 brings no more
+        last, high = worst, float(values[-1])
+        most = suitable_degree(high, 1.0, FIRST_FACTORS[number] if number < len(FIRST_FACTORS) else FACTOR)
+        degree = min(most, suitable_degree(high, float(values[m - 1]), SPARE * worst / (ACCURACY * gap)))
+    return Ritz(values[:m], V[:, :m], residuals, gap, products, converged)
 
 
 def block_size(m: int) -> int:
@@ -59,27 +59,48 @@ def block_size(m: int) -> int:
     return WIDTH * math.ceil((m + GUARDS) / WIDTH)
 
 
-def suitable_degree(high: float) -> int:
-    """The degree at which the polynomial at 1 is FACTOR times as large as on [LOWEST, high]."""
-    ratio = (2 - LOWEST - high) / (high - LOWEST)
-    return max(FIRST_DEGREE, min(MAX_DEGREE, math.ceil(math.log(FACTOR) / math.acosh(max(ratio, 1 + 1e-12)))))
+def suitable_degree(high: float, at: float, factor: float) -> int:
+    """The degree for which the polynomial is `factor` times as large at an eigenvalue as on [LOWEST, high]."""
+    ratio = (2 * at - LOWEST - high) / (high - LOWEST)
+    return max(FIRST_DEGREE, min(MAX_DEGREE, math.ceil(math.log(2 * factor) / math.acosh(max(ratio, 1 + 1e-12)))))
 
 
-class Filter:
-    """p(A) in one precision."""
+def _filtered(matrix: SparseMatrix, V: Any, high: float, degree: int) -> Block:
+    """p(A) V computed in the type of V, p being small on [LOWEST, high] and 1 at 1."""
+    entries = matrix.entries(V.dtype)
+    done = []
+    for panel, width in panels(V, WIDTH):
+        native.kernels.chebyshev_inplace(entries, panel, (LOWEST, high, 1.0), degree, matrix.threads)
+        done.append(panel[:, :width])
+    return np.ascontiguousarray(done[0] if len(done) == 1 else np.concatenate(done, axis=1), np.float64)
 
-    def __init__(self, matrix: SparseMatrix, dtype: type[np.floating]) -> None:
-        self._matrix = matrix
-        self._dtype = dtype
-        self._entries: tuple[Any, Any, Any] | None = None
 
-    def apply(self, V: Block, high: float, degree: int) -> Block:
-        """The polynomial of the given degree that is small on [LOWEST, high], of A, times V."""
-        if self._entries is None:
-            self._entries = self._matrix.entries(self._dtype)
-        filtered = []
-        for panel, width in panels(V.astype(self._dtype), WIDTH):
-            ends = (LOWEST, high, 1.0)
-            native.kernels.chebyshev_inplace(self._entries, panel, ends, degree, self._matrix.threads)
-            filtered.append(panel[:, :width])
-        return np.concatenate(filtered, axis=1).astype(np.float64)
+def _read_off(problem: EigenProblem, matrix: SparseMatrix, V: Block) -> tuple[Block, Block, Any]:
+    """(vectors, A times them, values) of A in the span of V, largest first."""
+    tall = TallProducts(matrix.threads)
+    if problem.trivial is not None:
+        V -= tall.times(problem.trivial, tall.cross(problem.trivial, V))
+    lengths = tall.cross(V, V)
+    if np.linalg.cond(lengths) > WORST_CONDITION:
+        V = orthonormal(V)
+        lengths = tall.cross(V, V)
+    AV = matrix.times(V)
+    values, rotation = scipy.linalg.eigh(symmetric(tall.cross(V, AV)), symmetric(lengths))
+    return tall.times(V, rotation[:, ::-1]), tall.times(AV, rotation[:, ::-1]), values[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class TallProducts:
+    """Products with matrices of many rows and few columns, on all threads and with the same bits for any number."""
+
+    threads: int
+
+    def cross(self, A: Block, B: Block) -> Block:
+        """A^T B."""
+        zeros = np.zeros(A.shape[1]), np.zeros(B.shape[1])
+        return np.asarray(native.kernels.cross(A, zeros[0], B, zeros[1], self.threads))
+
+    def times(self, A: Block, B: Block) -> Block:
+        """A B."""
+        zeros = np.zeros(A.shape[1])
+        return np.asarray(native.kernels.project(A, zeros, np.ascontiguousarray(B), self.threads))

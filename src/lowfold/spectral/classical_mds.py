@@ -111,8 +111,8 @@ class ClassicalMDS(Estimator):
         if negative.any():
             positive = int(np.argmax(negative))
             raise ParameterError(
-                f"n_components={self.n_components} coordinates were asked for, but these distances have only {positive} "
-                f"positive eigenvalues: they are not Euclidean. Lower n_components to {positive}."
+                f"n_components={self.n_components} coordinates were asked for, but these distances have only "
+                f"{positive} positive eigenvalues: they are not Euclidean. Lower n_components to {positive}."
             )
 
     def _place(self, data: inputs.Data) -> Floats:

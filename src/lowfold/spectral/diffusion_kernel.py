@@ -108,8 +108,8 @@ def affinities_of(data: inputs.Data, options: Options) -> Affinities:
     if options.graph == "dense":
         if data.kind == inputs.GRAPH:
             raise DataError(
-                f"graph='dense' needs the affinities of all pairs, but X is a sparse graph of {data.values.nnz} distances "
-                f"between {data.n} points. Use graph='nearest', or pass a full matrix of distances."
+                f"graph='dense' needs the affinities of all pairs, but X is a sparse graph of {data.values.nnz} "
+                f"distances between {data.n} points. Use graph='nearest', or pass a full matrix of distances."
             )
         return DenseAffinities(data, options, settings)
     return NearestAffinities(data, options, settings)
@@ -218,13 +218,14 @@ class GivenAffinities(Affinities):
         count, labels = connected_components(pattern, directed=False)
         if count > 1:
             raise DataError(
-                f"The affinities fall into {count} components, the largest of {np.bincount(labels).max()} points: a walk "
-                f"never leaves its own. Embed each by itself, or add affinities between them."
+                f"The affinities fall into {count} components, the largest of {np.bincount(labels).max()} points: a "
+                f"walk never leaves its own. Embed each by itself, or add affinities between them."
             )
         if is_bipartite(pattern):
             warnings.warn(
-                "The affinities form a bipartite graph: a walk changes sides at each step and never settles (eigenvalue "
-                "-1). The map shows the top of the spectrum without it. Add affinities of points to themselves.",
+                "The affinities form a bipartite graph: a walk changes sides at each step and never settles "
+                "(eigenvalue -1). The map shows the top of the spectrum without it. Add affinities of points to "
+                "themselves.",
                 UserWarning,
                 stacklevel=6,
             )

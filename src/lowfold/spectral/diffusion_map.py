@@ -3,8 +3,8 @@
 A random walk on the data steps from i to j with probability P_ij proportional to the affinity W_ij; with W scaled by
 (q_i q_j)^-alpha first, alpha = 1 takes the density of the sample out of it. P = Psi diag(lam) Phi^T with Phi^T Psi = I,
 from the symmetric S = D^1/2 P D^-1/2 = V diag(lam) V^T: Psi = D^-1/2 V, Phi = D^1/2 V. The map after t steps is
-Y = Psi lam^t without the constant first column: |y_i - y_j|^2 = sum_k (P^t_ik - P^t_jk)^2 / d_k, the diffusion distance.
-A new point's row of P times Psi, divided by lam, is Psi there (Nyström).
+Y = Psi lam^t without the constant first column: |y_i - y_j|^2 = sum_k (P^t_ik - P^t_jk)^2 / d_k, the diffusion
+distance. A new point's row of P times Psi, divided by lam, is Psi there (Nyström).
 """
 
 from __future__ import annotations
@@ -169,17 +169,15 @@ class DiffusionMap(Estimator):
         noise = np.abs(lam) <= 1e-12
         if t != int(t) and (lam[~noise] < 0).any():
             raise ParameterError(
-                f"t={t:g} is not a whole number, but eigenvalue {lam[~noise].min():.3g} is negative and has no such power. "
-                f"Use a whole t, or fewer components."
+                f"t={t:g} is not a whole number, but eigenvalue {lam[~noise].min():.3g} is negative and has no such "
+                f"power. Use a whole t, or fewer components."
             )
         return np.where(noise, float(t == 0), np.sign(lam) ** int(t) * np.abs(np.where(noise, 1.0, lam)) ** t)
 
     def _place(self, data: inputs.Data) -> Floats:
-        placed = []
         basis = self.right_eigenvectors_ * self._factors()
-        for P in self._affinities.new_rows(data.values, self._densities, self.alpha, self._threads):
-            placed.append(weighted(P, basis) if issparse(P) else dense_rows(P, basis, self._threads))
-        return np.concatenate(placed)
+        rows = self._affinities.new_rows(data.values, self._densities, self.alpha, self._threads)
+        return np.concatenate([_times(P, basis, self._threads) for P in rows])
 
     def _factors(self) -> NDArray[np.float64]:
         """lam^t / lam, 0 for eigenvalues that are only rounding."""
@@ -197,6 +195,10 @@ class DiffusionMap(Estimator):
 
     def _cheaper(self) -> str:
         return "Use graph='nearest', which keeps affinities to the nearest points only, or float32 data."
+
+
+def _times(P: Any, B: NDArray[np.float64], threads: int) -> Floats:
+    return weighted(P, B) if issparse(P) else dense_rows(P, B, threads)
 
 
 def diffmap(X: Any, sigma: float, t: float, m: int) -> tuple[Floats, NDArray[np.float64]]:

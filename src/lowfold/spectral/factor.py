@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
@@ -30,8 +32,8 @@ def inverse_of_square(B: csr_array) -> Solve:
     """x -> the y orthogonal to 1 with B^T B y = x, for x orthogonal to 1 and B 1 = 0; by a factorisation of B.
 
     B has fewer entries than B^T B and the root of its condition number. It is singular: C = B + e e^T with e a unit
-    vector is not, and C^T y = x gives B^T y = x, since 1^T C^T y = y_e and 1^T x = 0. The left null vector u, B^T u = 0,
-    is taken out of y, so that B z = y has a solution, which C finds in the same way.
+    vector is not, and C^T y = x gives B^T y = x, since 1^T C^T y = y_e and 1^T x = 0. The left null vector u, B^T u =
+    0, is taken out of y, so that B z = y has a solution, which C finds in the same way.
     B has a strong diagonal: it is factorised as it stands, without exchanging rows, and what precision that costs one
     step of refinement brings back.
     """
@@ -70,13 +72,30 @@ def _solver(A: csc_array) -> Any:
     return splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
 
-def mean_band(A: csr_array) -> float:
-    """The mean distance from the diagonal of the first entry of a row, after an ordering that makes it small."""
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """An order of the points in which neighbours stand near each other, and how near.
+
+    order (n,): the points. band: the mean distance from the diagonal of the first entry of a row in that order.
+    """
+
+    order: NDArray[np.int32]
+    band: float
+
+    def permuted(self, A: csr_array) -> csr_array:
+        """A with rows and columns in this order."""
+        rank = np.empty(len(self.order), np.int32)
+        rank[self.order] = np.arange(len(self.order), dtype=np.int32)
+        rows = A[self.order]
+        return csr_array((rows.data, rank[rows.indices], rows.indptr), shape=A.shape)
+
+
+def ordering(A: csr_array) -> Ordering:
+    """Cuthill and McKee's order, reversed."""
     order = reverse_cuthill_mckee(A, symmetric_mode=True)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    reach = rank[rows] - rank[A.indices]
-    first = np.zeros(A.shape[0], np.int64)
-    np.maximum.at(first, rows, reach)
-    return float(first.mean())
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    # A row without entries reaches nowhere; reduceat would give it its successor's.
+    lowest = np.minimum.reduceat(np.append(rank[A.indices], A.shape[0]), A.indptr[:-1])
+    lowest = np.where(np.diff(A.indptr) > 0, lowest, rank)
+    return Ordering(order, float(np.maximum(rank - lowest, 0).mean()))

@@ -56,7 +56,7 @@ class Isomap(GraphMethod):
     skip: ClassVar[int] = 1  # centred points of n - 1 dimensions at most
 
     def residual_variance(self) -> NDArray[np.float64]:
-        """1 - r^2 between shortest paths and distances in the first 1, 2, ... coordinates: the elbow says how many count.
+        """1 - r^2 between shortest paths and distances in the first 1, 2, ... coordinates: see the elbow.
 
         From the paths of up to 512 points to all others; of the largest piece, where there are several.
         """

@@ -63,8 +63,9 @@ class KernelPCA(Estimator):
         check_is_fitted(self)
         if self.kernel == "precomputed":
             raise DataError(
-                "inverse_transform needs the rows that the kernel was computed from, but kernel='precomputed' and X has "
-                f"{self.n_features_in_} columns of kernel values. Fit with the rows and the kernel by name or function."
+                "inverse_transform needs the rows that the kernel was computed from, but kernel='precomputed' and X "
+                f"has {self.n_features_in_} columns of kernel values. Fit with the rows and "
+                f"the kernel by name or function."
             )
         Y = check_array(Y, dtype=[np.float64, np.float32], order="C")
         if Y.shape[1] != self.embedding_.shape[1]:
@@ -138,8 +139,9 @@ class KernelPCA(Estimator):
             in_threads(work, [slice(b, min(b + ROWS_AT_ONCE, n)) for b in range(0, n, ROWS_AT_ONCE)], self._threads)
         if not np.isfinite(means).all():
             raise DataError(
-                f"kernel={self.kernel!r} with gamma={self.gamma_:g}, degree={self.degree:g}, coef0={self.coef0:g} gives "
-                f"values that are not finite for these data. Scale the data, or use another kernel or a smaller gamma."
+                f"kernel={self.kernel!r} with gamma={self.gamma_:g}, degree={self.degree:g}, coef0={self.coef0:g} "
+                f"gives values that are not finite for these data. Scale the data, or use another kernel or "
+                f"a smaller gamma."
             )
         if K is not None:
             return DenseMatrix(K, self._threads), means

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 
 from lowfold.spectral.problem import Block
 
+Times: TypeAlias = Callable[[Block], Block]
+
 BLOCK = 8  # vectors at once: reading the matrix takes as long for one
-GROWTH = 8  # blocks between restarts
+ROOM = 64  # vectors of the basis beyond those that a restart keeps
 MAX_PRODUCTS = 400
 ACCURACY = 1e-6  # wanted error of the subspace: residual relative to the gap
 SAME = 1e-9  # of the largest eigenvalue: a smaller difference is none
@@ -30,39 +33,67 @@ class Ritz:
     converged: bool
 
 
-def largest(times: Callable[[Block], Block], start: Block, m: int, precision: float) -> Ritz:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop: the relative rounding error of a product, the wanted error of the subspace (residual relative to
+    the gap), the products that may be used; and how many vectors to return beyond those wanted."""
+
+    precision: float
+    accuracy: float = ACCURACY
+    products: int = MAX_PRODUCTS
+    guards: int = 0
+
+
+def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
     """The m largest eigenvalues of the symmetric operator `times`, from a block of start vectors.
 
-    The basis V grows by A times its newest block, orthogonalised against all of V; the eigenvectors of V^T A V give the
-    best approximations in it (Rayleigh-Ritz). When V is full it is cut back to the best of them. Stops when the
-    residuals are ACCURACY times the gap behind the m-th, or as small as rounding lets them be.
+    The orthonormal basis V grows by what A times its newest block adds to it: A V = V T + Q R E^T, with E the columns
+    of the newest block. The eigenvectors y of T = V^T A V give the best approximations V y in the span
+    (Rayleigh-Ritz), and |A V y - lam V y| = |R E^T y|. When V is full it is cut back to the best of them (Wu and
+    Simon 2000). Stops when the residuals are `limits.accuracy` times the gap behind the m-th, or as small as rounding
+    lets them be. A few vectors beyond the m are returned too, as many as `limits.guards` says, of which nothing is
+    promised. The basis is kept in the type of the start vectors.
     """
-    keep = m + start.shape[1]
-    V = orthonormal(start)
-    AV = times(V)
-    newest, products = V.shape[1], 1
+    n, width = start.shape
+    keep = m + limits.guards + width
+    basis = np.empty((n, min(n, keep + ROOM)), start.dtype, order="F")
+    basis[:, :width] = orthonormal(start)
+    T, size, newest, products = np.zeros((0, 0)), width, width, 0
     while True:
-        values, rotation = scipy.linalg.eigh(symmetric(V.T @ AV))
+        V = basis[:, :size]
+        AQ = times(V[:, size - newest :])
+        products += 1
+        projected = V.T @ AQ
+        T = bordered(T, projected)
+        values, rotation = scipy.linalg.eigh(T)
         values, rotation = values[::-1], rotation[:, ::-1]
-        wanted = min(m, len(values))
-        first = rotation[:, :wanted]
-        residuals = np.linalg.norm(AV @ first - (V @ first) * values[:wanted], axis=0)
+        added, R = extension(V, AQ - V @ projected, float(np.linalg.norm(projected)))
+        wanted = min(m, size)
+        residuals = np.linalg.norm(R @ rotation[size - newest :, :wanted], axis=0)
         gap = gap_behind(values, wanted)
-        size = float(np.abs(values).max(initial=0.0))
-        small = residuals.max() <= max(ACCURACY * gap, 50 * precision * size)
-        converged = bool(small) and len(values) > m
-        exhausted = V.shape[1] >= len(V) or newest == 0
-        if converged or exhausted or products >= MAX_PRODUCTS:
-            vectors = V @ first
-            return Ritz(values[:m], vectors, residuals, gap, products, converged or exhausted)
-        # What A adds to the whole basis is what the residuals are made of: it has to be found before the basis is cut.
-        added = extend(V, AV[:, -newest:])
+        rounding = 50 * limits.precision * float(np.abs(values).max(initial=0.0))
+        small = bool(residuals.max() <= max(limits.accuracy * gap, rounding))
+        exhausted = added.shape[1] == 0
+        if (small and size > m) or exhausted or products >= limits.products:
+            vectors = V @ rotation[:, : m + limits.guards].astype(V.dtype)
+            return Ritz(values[:wanted], vectors, residuals, gap, products, small or exhausted)
+        if size + added.shape[1] > basis.shape[1]:
+            basis[:, :keep] = V @ rotation[:, :keep].astype(V.dtype)
+            T, size = np.diag(values[:keep]), keep
         newest = added.shape[1]
-        if V.shape[1] > keep + GROWTH * start.shape[1]:
-            V, AV = V @ rotation[:, :keep], AV @ rotation[:, :keep]
-        if newest:
-            V, AV = np.hstack([V, added]), np.hstack([AV, times(added)])
-            products += 1
+        basis[:, size : size + newest] = added
+        size += newest
+
+
+def bordered(T: Block, products: Block) -> Block:
+    """V^T A V, from its part for the older columns of V and V^T A Q for the newest ones."""
+    old, new = len(T), products.shape[1]
+    whole = np.empty((old + new, old + new))
+    whole[:old, :old] = T
+    whole[:, old:] = products
+    whole[old:, :old] = products[:old].T
+    whole[old:, old:] = symmetric(products[old:])
+    return whole
 
 
 def gap_behind(values: NDArray[np.float64], m: int) -> float:
@@ -73,24 +104,37 @@ def gap_behind(values: NDArray[np.float64], m: int) -> float:
     return float(values[m - 1] - different[0]) if len(different) else spread
 
 
-def extend(V: Block, fresh: Block) -> Block:
-    """An orthonormal basis of what `fresh` adds to the span of the orthonormal V; directions of rounding are left out."""
-    before = np.linalg.norm(fresh, axis=0)
-    for _ in range(2):  # once leaves rounding errors of the size of what is subtracted
-        fresh = fresh - V @ (V.T @ fresh)
-    fresh = fresh[:, np.linalg.norm(fresh, axis=0) > 1e-12 * before.max(initial=0.0)]
-    if not fresh.shape[1]:
-        return fresh
-    Q, R, _ = scipy.linalg.qr(fresh, mode="economic", pivoting=True)
-    size = np.abs(np.diag(R))
-    Q = Q[:, size > 1e-10 * size[0]]
-    Q = Q - V @ (V.T @ Q)
-    return orthonormal(Q[:, : len(V) - V.shape[1]])
+def extension(V: Block, rest: Block, size: float) -> tuple[Block, Block]:
+    """(Q, R): an orthonormal basis of `rest` beside the orthonormal V, and `rest` in it.
+
+    `rest` is orthogonal to V up to rounding of something of the given size; what is no larger than that is left out.
+    """
+    rounding = 50 * float(np.finfo(rest.dtype).eps)
+    rest = rest - V @ (V.T @ rest)
+    values, rotation = np.linalg.eigh(rest.T @ rest)
+    large = (values > (rounding * size) ** 2) & (values > rounding * values[-1])
+    large[: max(0, len(values) - (len(V) - V.shape[1]))] = False  # there is no room for more
+    if not large.any():
+        return rest[:, :0], np.zeros((0, rest.shape[1]))
+    Q = rest @ (rotation[:, large] / np.sqrt(values[large]))
+    if values[large][0] < np.sqrt(rounding) * values[-1] or values[-1] < rounding * size**2:
+        Q = orthonormal(Q - V @ (V.T @ Q))  # rounding was magnified
+    return Q, Q.T @ rest
 
 
 def orthonormal(V: Block) -> Block:
-    """Orthonormal columns with the same span."""
-    return np.linalg.qr(V)[0]
+    """Orthonormal columns with the same span.
+
+    By Cholesky's factor of V^T V, twice, which takes two passes over V; where V is too badly conditioned for that, by
+    Householder's reflections, which take many.
+    """
+    try:
+        for _ in range(2):
+            L = np.linalg.cholesky(V.T @ V)
+            V = scipy.linalg.solve_triangular(L, V.T, lower=True).T
+    except np.linalg.LinAlgError:
+        return np.linalg.qr(V)[0]
+    return np.ascontiguousarray(V)
 
 
 def symmetric(A: Block) -> Block:

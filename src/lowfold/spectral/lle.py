@@ -1,9 +1,9 @@
 """Locally linear embedding (Roweis and Saul 2000).
 
 Each point is rebuilt from its neighbours with weights w_i of sum 1 that minimise |x_i - sum_j w_ij x_j|^2: with
-G = (x_j - x_i)(x_l - x_i) they solve (G + r trace(G) I) w = 1, up to their sum. They do not change when the neighbourhood
-is turned, shifted or scaled, so the embedding is to obey them too: minimise sum_i |y_i - sum_j w_ij y_j|^2
-= trace(Y^T M Y), M = (I - W)^T (I - W), over Y^T Y = I.
+G = (x_j - x_i)(x_l - x_i) they solve (G + r trace(G) I) w = 1, up to their sum. They do not change when the
+neighbourhood is turned, shifted or scaled, so the embedding is to obey them too: minimise sum_i |y_i - sum_j w_ij
+y_j|^2 = trace(Y^T M Y), M = (I - W)^T (I - W), over Y^T Y = I.
 """
 
 from __future__ import annotations

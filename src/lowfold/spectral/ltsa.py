@@ -1,7 +1,7 @@
 """Local tangent space alignment (Zhang and Zha 2004).
 
-Near a point the manifold is its tangent plane: the best d coordinates Q_i of the neighbours, by PCA. The embedding of the
-neighbours is to be an affine function of them, so what no affine function explains is penalised:
+Near a point the manifold is its tangent plane: the best d coordinates Q_i of the neighbours, by PCA. The embedding of
+the neighbours is to be an affine function of them, so what no affine function explains is penalised:
 y^T (I - 1 1^T / k - Q_i Q_i^T) y, summed over all neighbourhoods. Exact on a flat sheet.
 """
 

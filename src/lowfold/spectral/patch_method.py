@@ -1,8 +1,8 @@
 """What the LLE family shares: a small matrix for each neighbourhood, their sum, and its smallest eigenvectors.
 
 Each method says how badly an embedding fits each neighbourhood, as a quadratic form: y^T block_i y. The sum over all
-neighbourhoods is y^T M y with M sparse and positive semidefinite; constants fit perfectly, M 1 = 0, and the embedding is
-the eigenvectors of M behind the constant one. New points are rebuilt from their neighbours: the barycentric weights
+neighbourhoods is y^T M y with M sparse and positive semidefinite; constants fit perfectly, M 1 = 0, and the embedding
+is the eigenvectors of M behind the constant one. New points are rebuilt from their neighbours: the barycentric weights
 that fit best in the data space are used in the embedding.
 """
 

@@ -133,7 +133,8 @@ class SparseMatrix:
 
     def times(self, V: Block) -> Block:
         """A V, sixteen vectors at a time."""
-        return np.concatenate([self._times(panel)[:, :width] for panel, width in panels(V)], axis=1)
+        products = [self._times(panel)[:, :width] for panel, width in panels(V)]
+        return products[0] if len(products) == 1 else np.concatenate(products, axis=1)
 
     def _times(self, panel: Block) -> Block:
         return np.asarray(native.kernels.sparse_times(self.entries(np.float64), panel, self.threads))
@@ -189,4 +190,4 @@ def panels(V: NDArray[Any], width: int = 16) -> Iterator[tuple[NDArray[Any], int
     for begin in range(0, V.shape[1], width):
         piece = V[:, begin : begin + width]
         missing = width - piece.shape[1]
-        yield np.ascontiguousarray(np.pad(piece, ((0, 0), (0, missing))) if missing else piece), piece.shape[1]
+        yield np.ascontiguousarray(np.pad(piece, ((0, 0), (0, missing))) if missing else piece), width - missing
