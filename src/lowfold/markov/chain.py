@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array
 from lowfold.affinity.walk import Walk, row_sums, scaled
 from lowfold.errors import DataError, ParameterError
 from lowfold.spectral.eigen import solve
-from lowfold.spectral.problem import TOP, DenseMatrix, EigenProblem, SparseMatrix
+from lowfold.spectral.problem import BOTTOM, TOP, DenseMatrix, EigenProblem, SparseMatrix
 
 ROUNDING = 1e-8
 
@@ -58,16 +58,17 @@ class MarkovChain:
 
     def eigenvectors(self, m: int, end: str = TOP) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(eigenvalues, right eigenvectors) of P: the m largest behind 1, or the m smallest. P must be reversible."""
-        problem, root = self._problem(end)
+        problem, root = self._problem(-1.0 if end == BOTTOM else 1.0)
         if not 1 <= m < self.n:
             raise ParameterError(
                 f"{m} eigenvectors were asked for; a chain of {self.n} points has from 1 to {self.n - 1} beside the "
                 f"constant one. Ask for fewer."
             )
         spectrum = solve(problem, m)
-        return spectrum.values, spectrum.vectors / root[:, None]
+        return (-spectrum.values if end == BOTTOM else spectrum.values), spectrum.vectors / root[:, None]
 
-    def _problem(self, end: str) -> tuple[EigenProblem, NDArray[np.float64]]:
+    def _problem(self, sign: float) -> tuple[EigenProblem, NDArray[np.float64]]:
+        """The top of S or of -S, both of which have their spectrum in [-1, 1]."""
         if not self.is_reversible():
             raise DataError(
                 "The chain is not reversible: pi_i P_ij and pi_j P_ji differ by up to "
@@ -76,10 +77,10 @@ class MarkovChain:
             )
         root = np.sqrt(self.stationary)
         S = scaled(self.P.astype(np.float64), root, 1 / root)
-        S = (S + S.T) / 2
+        S = sign * (S + S.T) / 2
         matrix = SparseMatrix(csr_array(S), 1) if issparse(S) else DenseMatrix(np.asarray(S), 1)
         trivial = (root / np.linalg.norm(root))[:, None]
-        return EigenProblem(matrix, end, trivial), root
+        return EigenProblem(matrix, trivial=trivial), root
 
     def _point(self, start: Any) -> int:
         if not isinstance(start, int | np.integer) or not 0 <= start < self.n:

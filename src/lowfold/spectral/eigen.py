@@ -17,6 +17,7 @@ from lowfold.spectral.problem import BOTTOM, Block, EigenProblem, SparseMatrix, 
 
 DENSE_SIZE = 600  # rows up to which all eigenvalues at once take no longer than a moment
 DENSE_SHARE = 8  # and wherever more than one in so many is wanted
+ROOT_SHARE = 0.3  # entries of the factors of a root of A, beside those of the factors of A
 START_SEED = 0  # of the start vectors: the result does not depend on it beyond rounding
 
 
@@ -62,7 +63,9 @@ def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
     found = factor.ordering(matrix.A)
     narrow = found.band <= factor.NARROW_BAND
     if problem.end == BOTTOM:
-        if problem.factor is not None and not narrow:
+        by_root = problem.factor is not None and not narrow
+        factor.check_memory(found, ROOT_SHARE if by_root else 1.0)
+        if by_root:
             return _by_inverse(problem, factor.inverse_of_square(problem.factor), m)
         return _by_inverse(problem, factor.inverse(matrix.A), m)
     if narrow:
@@ -90,11 +93,8 @@ def _by_krylov(problem: EigenProblem, m: int) -> Spectrum:
         return sign * problem.without_trivial(problem.matrix.times(problem.without_trivial(V)))
 
     start = _start(problem, max(krylov.BLOCK, min(m, 2 * krylov.BLOCK)))
-    return _spectrum(
-        problem,
-        krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision)),
-        "lanczos",
-    )
+    ritz = krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision))
+    return _spectrum(problem, ritz, "lanczos")
 
 
 def _by_inverse(problem: EigenProblem, solve_with: factor.Solve, m: int) -> Spectrum:
@@ -102,18 +102,13 @@ def _by_inverse(problem: EigenProblem, solve_with: factor.Solve, m: int) -> Spec
         return problem.without_trivial(solve_with(problem.without_trivial(V)))
 
     start = _start(problem, max(4, min(m + 2, krylov.BLOCK)))
-    return _spectrum(
-        problem,
-        krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision)),
-        "factorisation",
-    )
+    ritz = krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision))
+    return _spectrum(problem, ritz, "factorisation")
 
 
 def _start(problem: EigenProblem, width: int) -> Block:
     rng = np.random.default_rng(START_SEED)
-    return problem.without_trivial(rng.random((problem.matrix.n, width), np.float32) - 0.5).astype(
-        np.float64, copy=False
-    )
+    return problem.without_trivial(rng.random((problem.matrix.n, width), np.float32).astype(np.float64) - 0.5)
 
 
 def _spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -> Spectrum:

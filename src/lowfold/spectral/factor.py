@@ -12,6 +12,8 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
+from lowfold.backend import resources
+from lowfold.errors import MemoryLimitError
 from lowfold.spectral.problem import Block
 
 Solve: TypeAlias = Callable[[Block], Block]
@@ -70,6 +72,18 @@ def complement(A: csr_array) -> csr_array:
 def _solver(A: csc_array) -> Any:
     options = {"SymmetricMode": True, "Equil": False}
     return splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+
+
+def check_memory(found: Ordering, share: float = 1.0) -> None:
+    """Raises MemoryLimitError if the factors, about as wide as the band, would not fit into memory."""
+    n = len(found.order)
+    needed, available = 12 * share * n * found.band, resources.available_memory()
+    if available is not None and needed > available:
+        raise MemoryLimitError(
+            f"The factorisation for {n} samples needs about {needed / 1e9:.3g} GB, but {available / 1e9:.3g} GB are "
+            f"available: their graph has no narrow parts to begin with. Fit fewer samples, and place the rest with "
+            f"transform."
+        )
 
 
 @dataclass(frozen=True, slots=True)

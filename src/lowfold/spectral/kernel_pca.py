@@ -169,7 +169,7 @@ class KernelPCA(Estimator):
     def _memory(self, n_samples: int, n_features: int) -> int:
         n = self.landmarks or n_samples
         matrix = n * n if n <= KEPT_SIZE else 0
-        pieces = 4 * 512 * n * self._threads
+        pieces = 3 * ROWS_AT_ONCE * n * self._threads
         return 8 * (matrix + pieces + n_samples * (2 * n_features + 200))
 
     def _cheaper(self) -> str:

@@ -32,7 +32,8 @@ class Kernel:
         """(len(A), len(B)), in one matrix product."""
         if callable(self.name):
             return self._by_pairs(A, B)
-        return self._apply(A @ B.T, A, B)
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused by name
+            return self._apply(A @ B.T, A, B)
 
     def single_rows(self, A: Floats, B: Floats, threads: int) -> Floats:
         """The same, each row of A by itself: its bits do not depend on the others."""
@@ -41,10 +42,6 @@ class Kernel:
         columns = np.ascontiguousarray(B.T)
         inner = native.kernels.project(np.ascontiguousarray(A), np.zeros(A.shape[1]), columns, threads)
         return self._apply(np.asarray(inner), A, B)
-
-    def diagonal(self, A: Floats) -> Floats:
-        """k(x, x) of each row."""
-        return np.array([self.rows(A[i : i + 1], A[i : i + 1])[0, 0] for i in range(len(A))])
 
     def _by_pairs(self, A: Floats, B: Floats) -> Floats:
         from sklearn.metrics.pairwise import pairwise_kernels

@@ -18,7 +18,7 @@ BLOCK = 8  # vectors at once: reading the matrix takes as long for one
 ROOM = 64  # vectors of the basis beyond those that a restart keeps
 MAX_PRODUCTS = 400
 ACCURACY = 1e-6  # wanted error of the subspace: residual relative to the gap
-SAME = 1e-9  # of the largest eigenvalue: a smaller difference is none
+SAME = 1e-9  # of an eigenvalue: a smaller difference is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,11 @@ def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
         values, rotation = values[::-1], rotation[:, ::-1]
         added, R = extension(V, AQ - V @ projected, float(np.linalg.norm(projected)))
         wanted = min(m, size)
-        residuals = np.linalg.norm(R @ rotation[size - newest :, :wanted], axis=0)
-        gap = gap_behind(values, wanted)
+        errors = np.linalg.norm(R @ rotation[size - newest :, : m + 1], axis=0)
+        residuals, gap = errors[:wanted], gap_behind(values, wanted)
         rounding = 50 * limits.precision * float(np.abs(values).max(initial=0.0))
-        small = bool(residuals.max() <= max(limits.accuracy * gap, rounding))
+        # The value behind the last one wanted must be known too, or the gap would be taken for too large.
+        small = bool(residuals.max() <= max(limits.accuracy * gap, rounding) and errors[-1] <= max(gap / 4, rounding))
         exhausted = added.shape[1] == 0
         if (small and size > m) or exhausted or products >= limits.products:
             vectors = V @ rotation[:, : m + limits.guards].astype(V.dtype)
@@ -100,7 +101,8 @@ def gap_behind(values: NDArray[np.float64], m: int) -> float:
     """values[m - 1] less the first value behind it that differs; values fall. Where there is none, their spread."""
     spread = float(np.abs(values).max(initial=0.0))
     behind = values[m:]
-    different = behind[behind < values[m - 1] - SAME * spread]
+    rounding = max(SAME * abs(float(values[m - 1])), 1e-14 * spread)
+    different = behind[behind < values[m - 1] - rounding]
     return float(values[m - 1] - different[0]) if len(different) else spread
 
 

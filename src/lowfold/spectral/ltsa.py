@@ -17,7 +17,7 @@ from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.interface import SEEDED, metric_option, search_option
 from lowfold.neighbors.neighborhood import components_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
-from lowfold.spectral.patch_method import PatchMethod, neighbors_option
+from lowfold.spectral.patch_method import PatchMethod, neighbors_option, with_orphans
 from lowfold.types import Floats, Indices
 
 
@@ -40,5 +40,6 @@ class LTSA(PatchMethod):
         return self.n_components + 2  # fewer are explained by any coordinates
 
     def _alignment(self, X: Floats, neighbors: Indices) -> tuple[csr_array, csr_array | None]:
-        blocks = native.kernels.tangent_blocks(X, neighbors, self.n_components, self._threads)
-        return self._aligned(neighbors, np.asarray(blocks), len(X)), None
+        patches = with_orphans(neighbors)
+        blocks = native.kernels.tangent_blocks(X, patches, self.n_components, self._threads)
+        return self._aligned(patches, np.asarray(blocks), len(X)), None

@@ -107,6 +107,16 @@ def with_itself(neighbors: Indices) -> Indices:
     return np.hstack([np.arange(len(neighbors), dtype=np.int32)[:, None], neighbors])
 
 
+def with_orphans(neighbors: Indices) -> Indices:
+    """Neighbourhoods, and one more for each point that is in none: the point and all but the last of its neighbours.
+
+    A point in no neighbourhood would have a row of zeros in M, and an eigenvector of its own.
+    """
+    n, k = neighbors.shape
+    orphans = np.flatnonzero(np.bincount(neighbors.ravel(), minlength=n) == 0).astype(np.int32)
+    return np.vstack([neighbors, np.hstack([orphans[:, None], neighbors[orphans, : k - 1]])])
+
+
 def _own_neighbors(hood: Neighborhood, piece: Piece) -> Indices:
     """The neighbours of the points of a piece, in its own numbers; bridges take the place of the farthest ones."""
     assert hood.neighbors is not None

@@ -17,7 +17,7 @@ from lowfold.types import Floats
 Block = NDArray[np.float64]  # a few vectors side by side, (n, b)
 
 TOP, BOTTOM = "top", "bottom"
-ROWS_AT_ONCE = 512  # of a kernel matrix that is computed as it is used
+ROWS_AT_ONCE = 256  # of a kernel matrix that is computed as it is used
 
 
 class Operator(Protocol):
