@@ -43,6 +43,12 @@ def run(task: Mapping[str, Any], environment: Mapping[str, str] | None = None) -
     return {**json.loads(done.stdout.splitlines()[-1]), "process": seconds}
 
 
+def in_new_process(script: str, *arguments: str) -> float:
+    """The number that a script prints last when it is run with these arguments."""
+    done = subprocess.run([sys.executable, script, *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    return float(done.stdout.splitlines()[-1])
+
+
 def memory_mb(task: Mapping[str, Any], data_bytes: int) -> float:
     """Megabytes that a search needs at its peak, data included, above what importing and compiling need."""
     baseline = run({**task, "warm": True, "load_only": True})["peak"]
@@ -79,10 +85,10 @@ def main(task: Mapping[str, Any]) -> None:
         measured |= {"search": time.perf_counter() - start, "estimate": found.estimate}
         if "indices" in task:
             np.save(task["indices"], found.indices)
-    print(json.dumps(measured | {"peak": _peak()}))
+    print(json.dumps(measured | {"peak": peak()}))
 
 
-def _peak() -> int:
+def peak() -> int:
     """The most memory that this process has held, in bytes.
 
     Linux counts into ru_maxrss what the process that started this one held, if that was more; VmHWM starts anew.

@@ -10,7 +10,7 @@ from pathlib import Path
 import table
 
 FOLDER = Path(__file__).resolve().parent
-SCRIPTS = ("knn_approximate", "knn_exact", "knn_simd", "first_call", "import_time", "pca")
+SCRIPTS = ("knn_approximate", "knn_exact", "knn_simd", "first_call", "import_time", "pca", "spectral", "eigenvectors")
 
 
 def main() -> int:

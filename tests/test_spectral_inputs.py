@@ -160,3 +160,15 @@ def test_the_digits_of_the_notes_separate_in_the_diffusion_map():
     centres = np.array([Y[y[few] == digit].mean(axis=0) for digit in range(5)])
     nearest = np.argmin(cdist(Y, centres), axis=1)
     assert (nearest == y[few]).mean() > 0.9
+
+
+@pytest.mark.parametrize("cls", [Isomap, LaplacianEigenmaps])
+def test_the_largest_component_of_distances_takes_new_distances_to_all_points(cls):
+    X = np.vstack([cloud(50, 3), cloud(20, 3, seed=1) + 40])
+    new = cloud(5, 3, seed=2)
+    rows = cls(n_neighbors=7, components="largest").fit(X)
+    distances = cls(n_neighbors=7, components="largest", metric="precomputed").fit(cdist(X, X))
+    np.testing.assert_allclose(distances.embedding_, rows.embedding_, atol=1e-8)
+    np.testing.assert_allclose(distances.transform(cdist(new, X)), rows.transform(new), atol=1e-8)
+    within = cls(n_neighbors=Within(radius=5.0), components="largest").fit(X)
+    assert np.isfinite(within.embedding_).all()

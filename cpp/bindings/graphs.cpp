@@ -28,6 +28,11 @@ void bind_typed(nb::module_& m) {
         });
         return arrays(std::move(graph));
     });
+    m.def("components", [](const Sparse<T>& graph) {
+        auto out = new_vector<std::int32_t>(std::get<0>(graph).shape(0) - 1);
+        run(1, [&](const Context&) { find_components(view(graph), out.data()); });
+        return out;
+    });
     m.def("geodesics", [](const Sparse<T>& graph, const Matrix<std::int32_t>& nodes, const Matrix<T>& behind,
                           const Vector<std::int32_t>& targets, int threads) {
         auto out = new_matrix<T>(nodes.shape(0), targets.shape(0));
@@ -50,15 +55,17 @@ void bind_products(nb::module_& m) {
         });
         return out;
     });
-    m.def("chebyshev_inplace",
-          [](const Sparse<T>& A, const Block<T>& V, std::tuple<double, double, double> ends, int degree, int threads) {
-              const auto [low, high, top] = ends;
-              with_columns(V.shape(1), [&]<int COLUMNS>() {
-                  run(threads, [&](const Context& context) {
-                      chebyshev_inplace<COLUMNS>(context, view(A), V.data(), low, high, top, degree);
-                  });
-              });
-          });
+    m.def(
+        "chebyshev_inplace",
+        [](const Sparse<T>& A, const Block<T>& V, std::tuple<double, double, double> ends, int degree, int threads) {
+            const auto [low, high, top] = ends;
+            with_columns(V.shape(1), [&]<int COLUMNS>() {
+                run(threads, [&](const Context& context) {
+                    chebyshev_inplace<COLUMNS>(context, view(A), V.data(), low, high, top, degree);
+                });
+            });
+        },
+        nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void bind_kernels(nb::module_& m) {
     });
     m.def("times", [](const Matrix<T>& A, const Matrix<T>& V, int threads) {
         auto out = new_matrix<double>(A.shape(0), V.shape(1));
-        run(threads, [&](const Context& context) { NarrowProduct<T>(view(A), view(V)).run(context, out.data()); });
+        run(threads, [&](const Context& context) { NarrowProduct<T>(view(V)).run(context, view(A), out.data()); });
         return out;
     });
     m.def("fingerprints", [](const Matrix<T>& X, int threads) {

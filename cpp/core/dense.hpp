@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frame.hpp"
+#include "narrow_product.hpp"
 #include "tile.hpp"
 
 namespace lowfold {
@@ -19,28 +20,20 @@ void centre(const T* x, const double* mean, std::size_t columns, T* to) {
 template <class T>
 void project(const Context& context, MatrixView<const T> X, const double* mean, MatrixView<const T> B,
              MatrixView<T> Y) {
-    constexpr std::size_t ROWS_AT_ONCE = 8 * TILE_ROWS;
-    const std::size_t depth = X.columns, panels = (B.columns + PANEL<T> - 1) / PANEL<T>;
-    Buffer<T> packed(panels * depth * PANEL<T>);
-    for (std::size_t p = 0; p < depth; ++p)
-        for (std::size_t column = 0; column < panels * PANEL<T>; ++column)
-            packed[(column / PANEL<T> * depth + p) * PANEL<T> + column % PANEL<T>] =
-                column < B.columns ? B.row(p)[column] : T{};
-    parallel_ranges(context, X.rows, ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker&) {
-        Buffer<T> centred(TILE_ROWS * depth), rows(TILE_ROWS * depth);
-        for (std::size_t first = begin; first < end; first += TILE_ROWS) {
-            with_rows(static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first)), [&]<int ROWS>() {
-                for (int i = 0; i < ROWS; ++i) centre(X.row(first + i), mean, depth, &centred[i * depth]);
-                for (int i = 0; i < ROWS; ++i) copy_strided(&centred[i * depth], depth, &rows[i], ROWS);
-                for (std::size_t panel = 0; panel < panels; ++panel) {
-                    Vec<T> sum[ROWS][TILE_VECTORS];
-                    accumulate<InnerProduct, ROWS>(rows.data(), &packed[panel * depth * PANEL<T>], depth, sum);
-                    const std::size_t columns = std::min<std::size_t>(PANEL<T>, Y.columns - panel * PANEL<T>);
-                    for (int i = 0; i < ROWS; ++i)
-                        std::memcpy(Y.row(first + i) + panel * PANEL<T>, sum[i], columns * sizeof(T));
-                }
-            });
+    constexpr std::size_t ROWS = NarrowProduct<T>::ROWS, ROWS_AT_ONCE = 16 * ROWS;
+    const NarrowProduct<T> product(B);
+    parallel_ranges(context, X.rows, ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker& worker) {
+        Buffer<T> centred(ROWS * X.columns);
+        for (std::size_t first = begin; first < end; first += ROWS) {
+            const std::size_t count = std::min(ROWS, end - first);
+            for (std::size_t i = 0; i < count; ++i) centre(X.row(first + i), mean, X.columns, &centred[i * X.columns]);
+            if (count == ROWS)
+                product.template multiply<static_cast<int>(ROWS)>(centred.data(), Y.row(first));
+            else
+                for (std::size_t i = 0; i < count; ++i)
+                    product.template multiply<1>(&centred[i * X.columns], Y.row(first + i));
         }
+        worker.check();
     });
 }
 

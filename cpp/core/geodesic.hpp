@@ -54,10 +54,10 @@ std::vector<std::size_t> grouped(SparseView<T> graph, const Starts<T>& starts, s
 /// The length of the shortest path from each start to each target.
 ///
 /// A node whose label fell offers its neighbours a way through it, until no label falls. Nodes wait in buckets, each
-/// twice as wide as a typical edge is long, and the nearest bucket is served first (Meyer and Sanders 2003). Starts near
-/// each other reach a node at about the same time; it waits where the last of its labels that fell belongs, so that it makes
-/// its offers for most of them together. Each label is the smallest sum over all paths, added up from the start: the
-/// bits that Dijkstra's algorithm gives, whatever the order. Each group of rows has one owner.
+/// twice as wide as a typical edge is long, and the nearest bucket is served first (Meyer and Sanders 2003). Starts
+/// near each other reach a node at about the same time; it waits where the last of its labels that fell belongs, so
+/// that it makes its offers for most of them together. Each label is the smallest sum over all paths, added up from the
+/// start: the bits that Dijkstra's algorithm gives, whatever the order. Each group of rows has one owner.
 template <class T>
 class Geodesics {
    public:
@@ -65,8 +65,8 @@ class Geodesics {
     static constexpr T UNREACHED = std::numeric_limits<T>::infinity();
 
     /// out[r][c] = the shortest way from start r to node targets[c].
-    static void solve(const Context& context, SparseView<T> graph, const Starts<T>& starts,
-                      const std::int32_t* targets, MatrixView<T> out) {
+    static void solve(const Context& context, SparseView<T> graph, const Starts<T>& starts, const std::int32_t* targets,
+                      MatrixView<T> out) {
         const std::vector<std::size_t> order = grouped(graph, starts, LANE_COUNT);
         const T width = bucket_width(graph);
         parallel_ranges(context, order.size(), LANE_COUNT, [&](std::size_t first, std::size_t last, Worker& worker) {
@@ -121,7 +121,8 @@ class Geodesics {
         return static_cast<std::size_t>(std::min(label / width_, static_cast<T>(BUCKETS - 1)));
     }
 
-    /// A node that waits in an earlier bucket stays there; one that moves to an earlier one leaves a stale entry behind.
+    /// A node that waits in an earlier bucket stays there; one that moves to an earlier one leaves a stale entry
+    /// behind.
     void wait(std::int32_t node, T label) {
         const auto number = static_cast<std::int32_t>(std::max(bucket(label), current_));
         if (number >= waits_in_[node]) return;
@@ -162,8 +163,7 @@ class Geodesics {
     /// Offers the neighbours of a node a way through it.
     void offer(std::int32_t node) {
         const auto first = graph_.begin[node], last = graph_.begin[node + 1];
-        for (auto at = first; at < last; ++at)
-            prefetch_labels(static_cast<std::size_t>(graph_.columns[at]));
+        for (auto at = first; at < last; ++at) prefetch_labels(static_cast<std::size_t>(graph_.columns[at]));
         Lanes here[VECTORS];
         for (std::size_t v = 0; v < VECTORS; ++v) here[v] = load<Lanes>(labels(node) + v * WIDTH);
         for (auto at = first; at < last; ++at) {

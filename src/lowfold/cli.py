@@ -16,6 +16,8 @@ from lowfold.errors import LowfoldError
 from lowfold.methods import METHODS
 from lowfold.neighbors.graph import NeighborGraph
 from lowfold.options import parameters
+from lowfold.spectral.diffusion_map import DiffusionMap
+from lowfold.spectral.pca import PCA
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,3 +66,14 @@ def demo() -> None:
             print(f"  {name}: in {seconds:.3f} s, {width:.3g} wide and {height:.3g} high")
             if hasattr(model, "explained_variance_ratio_"):
                 print(f"    keeps {model.explained_variance_ratio_.sum():.1%} of the variance")
+    _walk_along_the_spiral()
+
+
+def _walk_along_the_spiral() -> None:
+    """The first exercise of diffusion maps: one coordinate puts the points of a spiral in their order."""
+    X, position = datasets.spiral()
+    for method in (PCA, DiffusionMap):
+        Y = method(n_components=1).fit_transform(X)[:, 0]
+        ranks = np.argsort(np.argsort(Y)), np.argsort(np.argsort(position))
+        agreement = float(np.asarray(np.corrcoef(*ranks))[0, 1])
+        print(f"spiral: {method.__name__}'s first coordinate and the true order: {agreement:+.4f}")

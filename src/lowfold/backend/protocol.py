@@ -81,11 +81,14 @@ class Kernels(Protocol):
     def symmetric_graph(self, neighbors: Indices, lengths: Floats, threads: int, /) -> Sparse:
         """The graph with an edge wherever one point is the other's neighbour."""
 
+    def components(self, graph: Sparse, /) -> Indices:
+        """The lowest point of the component that each point of a symmetric graph is in."""
+
     def geodesics(self, graph: Sparse, nodes: Indices, behind: Floats, targets: Indices, threads: int, /) -> Floats:
         """The shortest way from each start (a row of nodes, each with a length behind it) to each target."""
 
     def sparse_times(self, A: Sparse, V: Floats, threads: int, /) -> Floats:
-        """A V for 16 vectors (8 also, in float64)."""
+        """A V for 2, 4, 8 or 16 vectors."""
 
     def chebyshev_inplace(
         self, A: Sparse, V: Floats, ends: tuple[float, float, float], degree: int, threads: int, /

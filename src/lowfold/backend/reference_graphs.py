@@ -21,6 +21,18 @@ def symmetric_graph(neighbors: Indices, lengths: Floats) -> NDArray[Any]:
     return graph
 
 
+def components(graph: csr_array) -> Indices:
+    """Every point takes the lowest number that it can reach, an edge at a time."""
+    lowest = np.arange(graph.shape[0], dtype=np.int32)
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    while True:
+        lower = lowest.copy()
+        np.minimum.at(lower, graph.indices, lowest[rows])
+        if np.array_equal(lower, lowest):
+            return lowest
+        lowest = lower
+
+
 def geodesics(graph: csr_array, nodes: Indices, behind: Floats, targets: Indices) -> Floats:
     """Bellman and Ford: as long as some edge offers a shorter way, take it."""
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))

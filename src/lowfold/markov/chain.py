@@ -53,22 +53,24 @@ class MarkovChain:
 
     def diffusion_distance(self, i: int, j: int, t: int) -> float:
         """sqrt(sum_k (P^t_ik - P^t_jk)^2 / d_k), by taking the t steps."""
+        self._check_no_transient_points()
         difference = self.distribution(i, t) - self.distribution(j, t)
         return float(np.sqrt(np.sum(difference**2 / self.degrees)))
 
     def eigenvectors(self, m: int, end: str = TOP) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(eigenvalues, right eigenvectors) of P: the m largest behind 1, or the m smallest. P must be reversible."""
         problem, root = self._problem(-1.0 if end == BOTTOM else 1.0)
-        if not 1 <= m < self.n:
+        if not isinstance(m, int | np.integer) or not 1 <= m < self.n or end not in (TOP, BOTTOM):
             raise ParameterError(
-                f"{m} eigenvectors were asked for; a chain of {self.n} points has from 1 to {self.n - 1} beside the "
-                f"constant one. Ask for fewer."
+                f"m={m!r} eigenvectors from end={end!r} were asked for; a chain of {self.n} points has from 1 to "
+                f"{self.n - 1} beside the constant one, at the 'top' or the 'bottom'. Ask for a number in between."
             )
         spectrum = solve(problem, m)
         return (-spectrum.values if end == BOTTOM else spectrum.values), spectrum.vectors / root[:, None]
 
     def _problem(self, sign: float) -> tuple[EigenProblem, NDArray[np.float64]]:
         """The top of S or of -S, both of which have their spectrum in [-1, 1]."""
+        self._check_no_transient_points()
         if not self.is_reversible():
             raise DataError(
                 "The chain is not reversible: pi_i P_ij and pi_j P_ji differ by up to "
@@ -82,6 +84,14 @@ class MarkovChain:
         trivial = (root / np.linalg.norm(root))[:, None]
         return EigenProblem(matrix, trivial=trivial), root
 
+    def _check_no_transient_points(self) -> None:
+        gone = np.flatnonzero(self.stationary == 0)
+        if len(gone):
+            raise DataError(
+                f"The walk leaves {len(gone)} points for good (the first is point {gone[0]}): they have no place in "
+                f"the stationary distribution. Drop them."
+            )
+
     def _point(self, start: Any) -> int:
         if not isinstance(start, int | np.integer) or not 0 <= start < self.n:
             raise ParameterError(
@@ -92,7 +102,7 @@ class MarkovChain:
 
     def _checked(self, start: Any) -> NDArray[np.float64]:
         p = np.asarray(start, np.float64)
-        if p.shape != (self.n,) or (p < 0).any() or abs(p.sum() - 1) > ROUNDING:
+        if p.shape != (self.n,) or not (p >= 0).all() or not abs(p.sum() - 1) <= ROUNDING:
             raise ParameterError(
                 f"A start must be a point or {self.n} probabilities of sum 1; got an array of shape {p.shape} and sum "
                 f"{p.sum():.6g}. Divide it by its sum."
@@ -111,6 +121,7 @@ def from_affinity(W: Any) -> MarkovChain:
             f"Affinities must be symmetric, but W of shape {W.shape} differs from its transpose. Pass (W + W.T) / 2, "
             f"or use from_transition for a walk with directions."
         )
+    W = (W + W.T) / 2  # what differs is rounding
     d = row_sums(W)
     if not (d > 0).all():
         raise DataError(
@@ -128,7 +139,7 @@ def from_transition(P: Any) -> MarkovChain:
     if (numbers.size and numbers.min() < 0) or np.abs(sums - 1).max() > ROUNDING:
         raise DataError(
             "Transition probabilities must be at least 0 with rows of sum 1; the smallest is "
-            f"{numbers.min(initial=0):.3g}, and the sums lie from {sums.min():.6g} to {sums.max():.6g}. "
+            f"{numbers.min():.3g}, and the sums lie from {sums.min():.6g} to {sums.max():.6g}. "
             f"Divide each row by its sum."
         )
     pi = _stationary(csr_array(P))
@@ -197,7 +208,7 @@ def _stationary(P: csr_array) -> NDArray[np.float64]:
 
 
 def _whole(t: Any) -> int:
-    if t != int(t) or t < 0:
+    if not isinstance(t, int | float | np.number) or not np.isfinite(t) or t != int(t) or t < 0:
         raise ParameterError(
             f"t={t!r} steps cannot be taken one by one; t must be a whole number, 0 or more. Round it."
         )

@@ -26,6 +26,7 @@ from lowfold.neighbors.radius import Within
 from lowfold.options import n_jobs_option, option, random_state_option, seed_of, validate
 from lowfold.spectral.laplacian_eigenmaps import Heat, LaplacianEigenmaps
 
+LEAST_SHARE = 1e-3  # of steps that leave a cluster: below this all are equally good
 MOST_CLUSTERS = 15  # looked at when the number is to be found
 STARTS = 10  # of k-means
 
@@ -40,7 +41,7 @@ class SpectralClustering(ClusterMixin, Declaring):
     accepts = frozenset(inputs.NEIGHBOR_KINDS)
 
     n_clusters: int | None = option(
-        None, low=1, help="number of clusters; None: where the eigenvalues have their largest gap"
+        None, low=1, help="number of clusters; None: where those of I - P grow most, as a ratio"
     )
     form: str = option(
         "njw", choices=("njw", "walk"), help="coordinates: scaled to length 1 (Ng, Jordan, Weiss) or the walk's own"
@@ -75,9 +76,9 @@ class SpectralClustering(ClusterMixin, Declaring):
             search=self.search,
             n_jobs=self.n_jobs,
             random_state=seed,
-        ).fit(X)
+        ).fit(data.values)
         self.eigenvalues_ = np.append(1.0, self.map_.walk_eigenvalues_)
-        self.n_clusters_ = self.n_clusters or 1 + int(np.argmax(self.eigenvalues_[:-1] - self.eigenvalues_[1:]))
+        self.n_clusters_ = self.n_clusters or clusters_by_gap(self.eigenvalues_)
         with threadpool_limits(limits=1):  # the result of k-means' own threads depends on their number
             means = KMeans(self.n_clusters_, n_init=STARTS, random_state=seed % 2**32)
             means.fit(self._coordinates(self.map_.embedding_))
@@ -116,3 +117,13 @@ class SpectralClustering(ClusterMixin, Declaring):
         tags = super().__sklearn_tags__()
         tags.transformer_tags = None
         return tags
+
+
+def clusters_by_gap(eigenvalues: NDArray[np.float64]) -> int:
+    """k for which (1 - lam_k) / (1 - lam_{k-1}) is largest, the eigenvalues lam_0 = 1, lam_1, ... of the walk falling.
+
+    1 - lam says how often a walk leaves a cluster at least; a ratio, since the eigenvalues behind the gap lie far apart
+    themselves. Values below LEAST_SHARE count as that.
+    """
+    leaving = np.maximum(1 - eigenvalues, LEAST_SHARE)
+    return 1 + int(np.argmax(leaving[1:] / leaving[:-1]))

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from lowfold.errors import ParameterError
-from lowfold.markov.chain import MarkovChain, as_chain, from_transition
+from lowfold.markov.chain import MarkovChain, as_chain
 from lowfold.spectral.problem import BOTTOM, TOP
 
 LOOK = 32  # eigenvectors looked at from each end of the spectrum
@@ -52,21 +52,21 @@ def lumpability(source: Any, labels: Any) -> Lumping:
     high, low = np.full((k, k), -np.inf), np.full((k, k), np.inf)
     np.maximum.at(high, numbers, into)
     np.minimum.at(low, numbers, into)
-    mass = np.bincount(numbers, chain.stationary, k)
+    mass: NDArray[np.float64] = np.bincount(numbers, chain.stationary, k).astype(np.float64)
+    # A class that the walk leaves for good has no mass: its points count alike.
+    shares = np.where(mass[numbers] > 0, chain.stationary, 1.0)
     lumped = np.zeros((k, k))
-    np.add.at(lumped, numbers, into * chain.stationary[:, None])
-    lumped /= np.where(mass > 0, mass, 1)[:, None]
-    lumped[mass == 0] = np.eye(k)[mass == 0]
+    np.add.at(lumped, numbers, into * shares[:, None])
     lumped /= lumped.sum(axis=1, keepdims=True)
-    return Lumping(numbers.astype(np.intp), float((high - low).max()), from_transition(lumped))
+    return Lumping(numbers.astype(np.intp), float((high - low).max()), MarkovChain(lumped, mass, mass))
 
 
 def find_lumps(source: Any, n_classes: int) -> Lumping:
     """A partition into n_classes with a small defect, from the most stepwise eigenvectors of a reversible chain."""
     chain = as_chain(source)
-    if not 2 <= n_classes <= chain.n:
+    if not isinstance(n_classes, int | np.integer) or not 2 <= n_classes <= chain.n:
         raise ParameterError(
-            f"n_classes={n_classes} must lie from 2 to {chain.n}, the number of points. Choose a number in between."
+            f"n_classes={n_classes!r} must be an int from 2 to {chain.n}, the number of points. Choose one in between."
         )
     vectors = _candidates(chain)
     unexplained = [_spread_within(v[:, None], _cluster(v[:, None], n_classes)) for v in vectors.T]

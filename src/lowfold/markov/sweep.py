@@ -22,8 +22,8 @@ from lowfold.markov.chain import affinity_of, as_chain
 class SweepCut:
     """members (n,): True on the side of the cut that the prefix is. conductance: of that cut, h_f.
 
-    order (n,): the points by falling f; profile (n - 1,): the conductance of each prefix of it. eigenvalue: lam of L,
-    or the Rayleigh quotient of f where f was given, which is at least lam.
+    order (n,): the points by falling f; profile (n - 1,): the conductance of each prefix of it. eigenvalue: the second
+    of L = I - P.
     """
 
     members: NDArray[np.bool_]
@@ -48,9 +48,9 @@ def sweep_cut(source: Any, f: Any = None) -> SweepCut:
     if chain.n < 2:
         raise DataError(f"A cut needs 2 points at least, but there are {chain.n}. Pass more points.")
     W = csr_array(affinity_of(chain))
+    lam, vectors = chain.eigenvectors(1)
     if f is None:
-        lam, vectors = chain.eigenvectors(1)
-        values, eigenvalue = vectors[:, 0], float(1 - lam[0])
+        values = vectors[:, 0]
     else:
         values = np.asarray(f, np.float64)
         if values.shape != (chain.n,) or not np.isfinite(values).all():
@@ -58,13 +58,12 @@ def sweep_cut(source: Any, f: Any = None) -> SweepCut:
                 f"f must have one finite number for each of the {chain.n} points; got shape {values.shape}. "
                 f"Pass one column."
             )
-        eigenvalue = _rayleigh(W, values, chain.degrees)
     order = np.argsort(-values, kind="stable")
     profile = _profile(W, order, chain.degrees)
     best = int(np.argmin(profile))
     members = np.zeros(chain.n, bool)
     members[order[: best + 1]] = True
-    return SweepCut(members, float(profile[best]), order, profile, eigenvalue)
+    return SweepCut(members, float(profile[best]), order, profile, float(1 - lam[0]))
 
 
 def _profile(W: csr_array, order: NDArray[np.intp], degrees: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -80,10 +79,3 @@ def _profile(W: csr_array, order: NDArray[np.intp], degrees: NDArray[np.float64]
     cut = np.maximum(np.cumsum(opened - closed)[:-1], 0)
     volume = np.cumsum(degrees[order])
     return np.asarray(cut / np.minimum(volume[:-1], volume[-1] - volume[:-1]))
-
-
-def _rayleigh(W: csr_array, f: NDArray[np.float64], degrees: NDArray[np.float64]) -> float:
-    """f^T (D - W) f / f^T D f of f less its mean under the stationary distribution."""
-    f = f - (degrees @ f) / degrees.sum()
-    size = float(degrees @ f**2)
-    return float((size - f @ (W @ f)) / size) if size > 0 else 0.0

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components
 
 from lowfold.backend import native
 from lowfold.errors import DataError, ParameterError
@@ -69,13 +68,12 @@ def edges_to_graph(a: Any, b: Any, lengths: Any, n: int) -> csr_array:
 
 def _components(graph: csr_array) -> tuple[NDArray[np.int32], tuple[int, ...]]:
     """Labels by falling size (equal sizes: by first point), and the sizes."""
-    # A stored zero is an edge, but SciPy's graph routines take it for none.
-    pattern = csr_array((np.ones(graph.nnz, np.int8), graph.indices, graph.indptr), shape=graph.shape)
-    _, labels = connected_components(pattern, directed=False)
+    entries = graph.indptr.astype(np.int64, copy=False), graph.indices.astype(np.int32, copy=False), graph.data
+    labels = native.kernels.components(entries)
     _, first, sizes = np.unique(labels, return_index=True, return_counts=True)
     order = np.lexsort((first, -sizes))
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order))
+    rank = np.empty(len(labels), np.int32)
+    rank[first[order]] = np.arange(len(order))  # a component is named after its first point
     return rank[labels], tuple(int(size) for size in sizes[order])
 
 

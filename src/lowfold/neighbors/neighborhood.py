@@ -47,9 +47,14 @@ class Neighborhood:
             return [np.flatnonzero(self.labels == label) for label in range(self.components.count)]
         return [np.arange(len(self.members))]
 
-    def rows(self, values: Any) -> csr_array:
-        """The distances of new points to their neighbours; those of the nearest one's component only."""
-        if isinstance(self.size, Within):
+    def rows(self, values: Any, *, nearest_at_least: bool = False) -> csr_array:
+        """The distances of new points to their neighbours; those of the nearest one's component only.
+
+        A point with nobody within the radius is refused, or gets its nearest neighbour alone.
+        """
+        if isinstance(self.size, Within) and nearest_at_least:
+            rows = self.index.query(values, 1).to_csr()
+        elif isinstance(self.size, Within):
             rows = within(values, self.size, self.index, itself=False)
         else:
             rows = self.index.query(values, min(self.size, self.index.n)).to_csr()

@@ -72,7 +72,7 @@ class GraphMethod(Estimator):
             embedding[self._hood.members[points]] = solved.Y + offset
         outside = np.setdiff1d(np.arange(data.n), self._hood.members)
         if len(outside):
-            embedding[outside] = self._placed(against(data, outside, self._hood.members))
+            embedding[outside] = self._placed(against(data, outside, self._hood.members), outside=True)
         return embedding
 
     def _neighborhood(self, data: inputs.Data) -> Neighborhood:
@@ -95,14 +95,14 @@ class GraphMethod(Estimator):
         self.eigenvalues_ = solved.spectrum.values
 
     def _place(self, data: inputs.Data) -> Floats:
-        return self._placed(data.values)
-
-    def _placed(self, values: Any) -> Floats:
-        """New points, each among the points of the piece that its nearest neighbour is in."""
+        given = data.kind in (inputs.DISTANCES, inputs.GRAPH)
         members = self._hood.members
-        if self._hood.components.policy == "largest" and values.shape[1] != self._width(len(members)):
-            values = values[:, members]
-        rows = self._hood.rows(values)
+        outside = given and len(members) < data.values.shape[1]  # columns of points outside the largest component
+        return self._placed(data.values[:, members] if outside else data.values)
+
+    def _placed(self, values: Any, *, outside: bool = False) -> Floats:
+        """New points, or those outside the largest component, each among the piece that its nearest neighbour is in."""
+        rows = self._hood.rows(values, nearest_at_least=outside)
         placed = np.zeros((rows.shape[0], self.n_components))
         piece_of = self._hood.labels[rows.indices[rows.indptr[:-1]]] if len(self._solved) > 1 else None
         for number, (points, solved) in enumerate(zip(self._hood.pieces(), self._solved, strict=True)):
@@ -114,10 +114,6 @@ class GraphMethod(Estimator):
                 placed[mine, : len(solved.spectrum.values)] = self._follow(values[mine], inner, solved)
             placed[mine] += self._offsets[number]
         return placed
-
-    def _width(self, members: int) -> int:
-        """Columns that a query has: features, or one for each member where distances are given."""
-        return members if self.metric == "precomputed" else self.n_features_in_
 
     def _check_components(self, n: int) -> None:
         if self.n_components > n - self.skip:
