@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,8 +14,10 @@ from scipy.sparse import csr_array
 from lowfold import inputs
 from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
-from lowfold.neighbors.interface import Settings
-from lowfold.neighbors.neighborhood import Neighborhood, against, neighborhood_of
+from lowfold.neighbors.engines import Cells, Exact
+from lowfold.neighbors.interface import SEEDED, Settings, metric_option, search_option
+from lowfold.neighbors.neighborhood import Neighborhood, against, components_option, neighborhood_of
+from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
 from lowfold.spectral.problem import Block, Spectrum
 from lowfold.types import Floats
 
@@ -46,10 +49,18 @@ class Solved:
 
 class GraphMethod(Estimator):
     """A method on the neighbour graph of its data: `_solve` embeds points that hang together, `_follow` places new
-    ones."""
+    ones. What a neighbourhood is, `n_neighbors`, the method declares itself."""
 
     accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS)
     skip: ClassVar[int] = 1  # trivial eigenvectors: a piece of n points has at most n - skip coordinates
+
+    n_components: int = option(2, low=1, help="number of coordinates of the embedding")
+    metric: str | Callable[..., float] = metric_option()
+    components: str = components_option()
+    search: str | Exact | Cells = search_option()
+    n_jobs: int | None = n_jobs_option()
+    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(SEEDED)
+    memory_limit: float | None = memory_limit_option()
 
     @abstractmethod
     def _solve(self, piece: Piece, m: int, watch: Stopwatch) -> Solved: ...

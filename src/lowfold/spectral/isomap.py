@@ -8,7 +8,6 @@ same centring and the basis V / sqrt(lam) turn them into coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,12 +17,10 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold.estimator import Stopwatch
-from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.geodesic import GeodesicGraph
-from lowfold.neighbors.interface import SEEDED, metric_option, search_option
-from lowfold.neighbors.neighborhood import components_option
+from lowfold.neighbors.interface import SEEDED
 from lowfold.neighbors.radius import Within
-from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
+from lowfold.options import option, random_state_option
 from lowfold.spectral.eigen import solve
 from lowfold.spectral.graph_method import GraphMethod, Piece, Solved
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
@@ -41,17 +38,11 @@ class Isomap(GraphMethod):
     eigenvalues_, reconstruction_error_ (None with landmarks), landmarks_, embedding_, report_.
     """
 
-    n_components: int = option(2, low=1, help="number of coordinates of the embedding")
     n_neighbors: int | Within = option(10, low=1, help="number of neighbours of each point, or Within(radius)")
     landmarks: int | None = landmarks_option()
-    metric: str | Callable[..., float] = metric_option()
-    components: str = components_option()
-    search: str | Exact | Cells = search_option()
-    n_jobs: int | None = n_jobs_option()
     random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(
         f"the landmarks and of {SEEDED}"
     )
-    memory_limit: float | None = memory_limit_option()
 
     skip: ClassVar[int] = 1  # centred points of n - 1 dimensions at most
 

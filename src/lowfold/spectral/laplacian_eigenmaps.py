@@ -8,7 +8,6 @@ A new point goes to the mean of its neighbours under its own row of P, divided b
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,11 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from lowfold.affinity.gaussian import check_width, gaussian
 from lowfold.affinity.walk import Walk, row_sums, walk_of
 from lowfold.estimator import Stopwatch
-from lowfold.neighbors.engines import Cells, Exact
-from lowfold.neighbors.interface import SEEDED, metric_option, search_option
-from lowfold.neighbors.neighborhood import components_option
 from lowfold.neighbors.radius import Within
-from lowfold.options import documented, memory_limit_option, n_jobs_option, option, random_state_option
+from lowfold.options import documented, option
 from lowfold.spectral.eigen import solve
 from lowfold.spectral.graph_method import GraphMethod, Piece, Solved
 from lowfold.spectral.problem import EigenProblem, SparseMatrix
@@ -51,19 +47,12 @@ class LaplacianEigenmaps(GraphMethod):
     eigenvalues_ (of L = I - P, smallest first), walk_eigenvalues_ (of P, largest first), embedding_, report_.
     """
 
-    n_components: int = option(2, low=1, help="number of coordinates of the embedding")
     n_neighbors: int | Within = option(15, low=1, help="number of neighbours of each point, or Within(radius)")
     weights: str | Heat = option(
         "heat",
         choices=("heat", "binary"),
         help="weights of the edges: a heat kernel, by name or as Heat(sigma), or 0/1",
     )
-    metric: str | Callable[..., float] = metric_option()
-    components: str = components_option()
-    search: str | Exact | Cells = search_option()
-    n_jobs: int | None = n_jobs_option()
-    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(SEEDED)
-    memory_limit: float | None = memory_limit_option()
 
     skip: ClassVar[int] = 1
 

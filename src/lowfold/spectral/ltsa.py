@@ -7,17 +7,11 @@ y^T (I - 1 1^T / k - Q_i Q_i^T) y, summed over all neighbourhoods. Exact on a fl
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.sparse import csr_array
 
 from lowfold.backend import native
-from lowfold.neighbors.engines import Cells, Exact
-from lowfold.neighbors.interface import SEEDED, metric_option, search_option
-from lowfold.neighbors.neighborhood import components_option
-from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
-from lowfold.spectral.patch_method import PatchMethod, neighbors_option, with_orphans
+from lowfold.spectral.patch_method import PatchMethod, with_orphans
 from lowfold.types import Floats, Indices
 
 
@@ -26,15 +20,6 @@ class LTSA(PatchMethod):
 
     eigenvalues_ (smallest first), reconstruction_error_ (their sum), embedding_, report_.
     """
-
-    n_components: int = option(2, low=1, help="number of coordinates of the embedding")
-    n_neighbors: int = neighbors_option()
-    metric: str | Callable[..., float] = metric_option()
-    components: str = components_option()
-    search: str | Exact | Cells = search_option()
-    n_jobs: int | None = n_jobs_option()
-    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(SEEDED)
-    memory_limit: float | None = memory_limit_option()
 
     def _least_neighbors(self) -> int:
         return self.n_components + 2  # fewer are explained by any coordinates

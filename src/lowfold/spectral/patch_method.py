@@ -30,11 +30,6 @@ from lowfold.types import Floats, Indices
 REGULARISATION = 1e-3  # of the local trace, where a method does not ask the user
 
 
-def neighbors_option() -> Any:
-    """The size of a neighbourhood, as every method of the LLE family declares it."""
-    return option(12, low=1, help="number of neighbours of each point")
-
-
 class PatchMethod(GraphMethod):
     """A method of the LLE family: `_alignment` gives M, and a square factor of it where there is one.
 
@@ -42,6 +37,8 @@ class PatchMethod(GraphMethod):
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset({inputs.ROWS})
+
+    n_neighbors: int = option(12, low=1, help="number of neighbours of each point")
 
     @abstractmethod
     def _alignment(self, X: Floats, neighbors: Indices) -> tuple[csr_array, csr_array | None]: ...
