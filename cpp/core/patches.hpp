@@ -27,8 +27,9 @@ class Patch {
     void centred(MatrixView<const T> X, const std::int32_t* neighbors, std::size_t count) {
         take(X, neighbors, count);
         for (std::size_t p = 0; p < dimensions; ++p) {
+            const double origin = Z[p];  // first near the patch: a mean rounds relative to what it is taken of
             double mean = 0;
-            for (std::size_t a = 0; a < k; ++a) mean += Z[a * dimensions + p];
+            for (std::size_t a = 0; a < k; ++a) mean += Z[a * dimensions + p] -= origin;
             mean /= static_cast<double>(k);
             for (std::size_t a = 0; a < k; ++a) Z[a * dimensions + p] -= mean;
         }
@@ -149,11 +150,26 @@ class Tangent {
                     column[a] = sum / std::sqrt(eigen_.values[found]);
                 }
             }
+            orthonormalise(column, k);
             ++found;
         }
     }
 
    private:
+    /// A thin patch has its last column from small differences of large numbers: orthogonal again to 1 and the others.
+    void orthonormalise(double* column, std::size_t k) const {
+        double mean = 0, square = 0;
+        for (std::size_t a = 0; a < k; ++a) mean += column[a] / static_cast<double>(k);
+        for (std::size_t a = 0; a < k; ++a) column[a] -= mean;
+        for (std::size_t j = 0; j < found; ++j) {
+            double dot = 0;
+            for (std::size_t a = 0; a < k; ++a) dot += column[a] * columns[j * k + a];
+            for (std::size_t a = 0; a < k; ++a) column[a] -= dot * columns[j * k + a];
+        }
+        for (std::size_t a = 0; a < k; ++a) square += column[a] * column[a];
+        for (std::size_t a = 0; a < k; ++a) column[a] /= std::sqrt(square);
+    }
+
     static constexpr double NEGLIGIBLE = 1e-12;  // of the largest variance: rounding of float64 data
     Patch patch_;
     SmallEigen eigen_;

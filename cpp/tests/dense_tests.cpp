@@ -80,6 +80,20 @@ void the_three_operations_are_those_of_plain_loops() {
     }
 }
 
+template <class T>
+void a_strided_copy_writes_every_stride_and_nothing_between() {
+    for (const std::size_t stride : {1, 2, 6, 14, 33})
+        for (const std::size_t count : {0, 1, 2, 17, 100}) {
+            std::vector<T> from(count), to(count * stride + 3, T{-1});
+            for (std::size_t p = 0; p < count; ++p) from[p] = static_cast<T>(p);
+            copy_strided(from.data(), count, to.data(), stride);
+            for (std::size_t at = 0; at < to.size(); ++at) {
+                const bool written = at % stride == 0 && at / stride < count;
+                expect_equal(to[at], written ? from[at / stride] : T{-1}, text("place ", at, ", stride ", stride));
+            }
+        }
+}
+
 /// For each column a mean; not the true one, so that nothing cancels.
 template <class T>
 std::vector<double> some_mean(const Data<T>& X) {
@@ -186,6 +200,12 @@ constexpr Test TESTS[] = {
      the_three_operations_are_those_of_plain_loops<float>},
     {"tile: the three operations are those of plain loops (double)",
      the_three_operations_are_those_of_plain_loops<double>},
+    {"tile: a strided copy writes every stride and nothing between (float)",
+     a_strided_copy_writes_every_stride_and_nothing_between<float>},
+    {"tile: a strided copy writes every stride and nothing between (double)",
+     a_strided_copy_writes_every_stride_and_nothing_between<double>},
+    {"tile: a strided copy writes every stride and nothing between (int32)",
+     a_strided_copy_writes_every_stride_and_nothing_between<std::int32_t>},
     {"dense: a projection is that of a plain loop (float)", a_projection_is_that_of_a_plain_loop<float>},
     {"dense: a projection is that of a plain loop (double)", a_projection_is_that_of_a_plain_loop<double>},
     {"dense: a projected row depends on that row alone (float)", a_projected_row_depends_on_that_row_alone<float>},

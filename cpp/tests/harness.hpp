@@ -26,6 +26,11 @@ Tests candidate_tests();
 Tests knn_exact_tests();
 Tests knn_request_tests();
 Tests knn_edge_tests();
+Tests graph_tests();
+Tests patch_tests();
+Tests tangent_tests();
+Tests alignment_tests();
+Tests product_tests();
 
 struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;

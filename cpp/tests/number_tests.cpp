@@ -1,6 +1,7 @@
 // Random numbers, frames, distances and fingerprints.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "data.hpp"
 #include "distance.hpp"
@@ -79,6 +80,41 @@ void frame_is_centred_with_its_largest_coordinate_between_1_and_2() {
         for (const double s : sum) expect_close(s / 500, 0, 0x1p-22, text("mean of ", name(shape), " data"));
         expect(find_frame(Context{1, {}}, X.view()).scale == frame.scale, "the same on one thread");
     }
+}
+
+template <class T>
+void the_largest_entry_is_that_of_a_plain_loop() {
+    for (const std::size_t columns : {1, 2, 7, 8, 9, 16, 31, 70})
+        for (const std::size_t rows : {std::size_t{0}, std::size_t{1}, ROWS_PER_SUM, 2 * ROWS_PER_SUM + 3}) {
+            const auto X = make_data<T>(Shape::random, rows, columns);
+            std::vector<double> mean(columns);
+            for (std::size_t p = 0; p < columns; ++p) mean[p] = 0.1 * static_cast<double>(p) - 1;
+            T wanted = 0;
+            for (std::size_t i = 0; i < rows; ++i)
+                for (std::size_t p = 0; p < columns; ++p)
+                    wanted = std::max(wanted, std::abs(X.row(i)[p] - static_cast<T>(mean[p])));
+            for (const int threads : {1, 2, 3, 8})
+                expect_equal(largest_entry(Context{threads, {}}, X.view(), mean.data()), double{wanted},
+                             text("largest of ", rows, " x ", columns));
+        }
+}
+
+template <class T>
+void the_largest_entry_is_not_a_number_if_any_is_not_finite() {
+    constexpr std::size_t COLUMNS = 37, ROWS = 2 * ROWS_PER_SUM + 5;
+    const std::vector<double> mean(COLUMNS);
+    auto X = make_data<T>(Shape::random, ROWS, COLUMNS);
+    constexpr T INFINITE = std::numeric_limits<T>::infinity();
+    for (const T bad : {std::numeric_limits<T>::quiet_NaN(), INFINITE, -INFINITE})
+        for (const std::size_t row : {std::size_t{0}, std::size_t{1}, ROWS_PER_SUM - 1, ROWS_PER_SUM, ROWS - 1})
+            for (const std::size_t column : {0, 1, 15, 16, 31, 32, 36}) {
+                const T before = std::exchange(X.row(row)[column], bad);
+                for (const int threads : {1, 3})
+                    expect(std::isnan(largest_entry(Context{threads, {}}, X.view(), mean.data())),
+                           text(bad, " at ", row, ", ", column));
+                X.row(row)[column] = before;
+            }
+    expect(std::isfinite(largest_entry(Context{1, {}}, X.view(), mean.data())), "finite without it");
 }
 
 template <class T>
@@ -198,6 +234,12 @@ constexpr Test TESTS[] = {
      frame_is_centred_with_its_largest_coordinate_between_1_and_2<double>},
     {"frame: constant data move to one place (float)", frame_of_constant_data_moves_all_points_to_one_place<float>},
     {"frame: constant data move to one place (double)", frame_of_constant_data_moves_all_points_to_one_place<double>},
+    {"frame: the largest entry is that of a plain loop (float)", the_largest_entry_is_that_of_a_plain_loop<float>},
+    {"frame: the largest entry is that of a plain loop (double)", the_largest_entry_is_that_of_a_plain_loop<double>},
+    {"frame: the largest entry is not a number if any is not finite (float)",
+     the_largest_entry_is_not_a_number_if_any_is_not_finite<float>},
+    {"frame: the largest entry is not a number if any is not finite (double)",
+     the_largest_entry_is_not_a_number_if_any_is_not_finite<double>},
     {"distance: all metrics are those of a plain loop (float)", distances_are_those_of_a_plain_loop<float>},
     {"distance: all metrics are those of a plain loop (double)", distances_are_those_of_a_plain_loop<double>},
     {"distance: zeros of either sign are +0 apart (float)", distance_of_zeros_of_either_sign_is_plus_zero<float>},

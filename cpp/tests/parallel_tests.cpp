@@ -11,11 +11,6 @@
 #include "harness.hpp"
 #include "parallel.hpp"
 
-#if defined(__SANITIZE_THREAD__)
-// The child of a process with threads starts threads of its own here, which this sanitizer else forbids.
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
-#endif
-
 namespace lowfold::tests {
 namespace {
 
@@ -257,6 +252,10 @@ void work_that_is_never_interrupted_ends() {
     expect(asked > 0, "it was asked on the way");
 }
 
+// The thread sanitizer takes the child's new pool for a race with threads of the parent that had left before fork():
+// nothing that it can see puts one before the other. What forks is left to the other sanitizers.
+#if !defined(__SANITIZE_THREAD__)
+
 /// Runs the claim in a child process; a child that hangs is ended by its alarm.
 template <class Claim>
 void expect_in_child(const Claim& claim, const std::string& what, Where where = Where::current()) {
@@ -280,22 +279,13 @@ std::size_t threads_of_this_process() {
     return std::distance(begin(tasks), end(tasks));
 }
 
-/// The thread sanitizer cannot follow a child that is forked while other threads live: then they leave first.
-void wait_where_threads_would_confuse_a_sanitizer() {
-#if defined(__SANITIZE_THREAD__)
-    expect(eventually([] { return threads_of_this_process() <= 2; }), "all threads leave but this and the sanitizer's");
-#endif
-}
-
 void the_pool_works_in_a_child_after_fork() {
     expect(each_item_once(4, 1000), "in the parent, before");
-    wait_where_threads_would_confuse_a_sanitizer();
     for (int round = 0; round < 3; ++round)
         expect_in_child([] { return each_item_once(4, 1000) && each_item_once(3, 1000); }, "in the child");
     expect(each_item_once(4, 1000), "in the parent, after");
 }
 
-#if !defined(__SANITIZE_THREAD__)
 void the_pool_works_in_a_child_of_a_busy_parent() {
     std::atomic<bool> enough = false;
     std::atomic<int> wrong = 0;
@@ -313,11 +303,9 @@ void the_pool_works_in_a_child_of_a_busy_parent() {
     busy.join();
     expect_equal(wrong.load(), 0, "calls of the parent that went wrong");
 }
-#endif
 
 void idle_threads_leave() {
     if (!std::filesystem::exists("/proc/self/task")) return;
-    wait_where_threads_would_confuse_a_sanitizer();
     std::size_t alone = 0;
     // In a child that starts with one thread; a sanitizer may add one of its own.
     expect_in_child(
@@ -337,6 +325,8 @@ void idle_threads_leave() {
         "three helpers come, leave, and come again");
 }
 
+#endif
+
 constexpr Test TESTS[] = {
     {"parallel: each item is done once", each_item_is_done_once},
     {"parallel: ranges cover everything once", ranges_cover_everything_once},
@@ -354,11 +344,11 @@ constexpr Test TESTS[] = {
     {"parallel: an exception while the caller asks still stops the others",
      an_exception_while_the_caller_asks_still_stops_the_others},
     {"parallel: work that is never interrupted ends", work_that_is_never_interrupted_ends},
-    {"parallel: the pool works in a child after fork", the_pool_works_in_a_child_after_fork},
 #if !defined(__SANITIZE_THREAD__)
+    {"parallel: the pool works in a child after fork", the_pool_works_in_a_child_after_fork},
     {"parallel: the pool works in a child of a busy parent", the_pool_works_in_a_child_of_a_busy_parent},
-#endif
     {"parallel: idle threads leave", idle_threads_leave},
+#endif
 };
 
 }  // namespace
