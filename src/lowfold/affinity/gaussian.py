@@ -31,10 +31,13 @@ class Bandwidth:
 
 def gaussian(distances: Any, product: Any) -> Any:
     """exp(-d^2 / (2 product)) in the type of the distances; product is sigma_i sigma_j."""
-    distances = np.asarray(distances)
-    exponent = np.square(distances)
-    exponent /= np.asarray(-2.0 * product).astype(distances.dtype)
-    return np.exp(exponent, out=exponent)
+    return gaussian_inplace(np.square(np.asarray(distances)), product)
+
+
+def gaussian_inplace(squares: Any, product: Any) -> Any:
+    """The same from squared distances, which are overwritten."""
+    squares /= np.asarray(-2.0 * product).astype(squares.dtype)
+    return np.exp(squares, out=squares)
 
 
 def typical_width(nearest: Floats) -> float:

@@ -99,7 +99,7 @@ class ClassicalMDS(Estimator):
         dtype = data.values.dtype
 
         def rows(part: slice) -> Floats:
-            return np.square(self._distances.rows(values[part], 1))
+            return self._distances.squares(values[part], 1)
 
         D = filled(rows, values.shape[0], dtype, self._threads)
         if data.kind != inputs.DISTANCES:
@@ -121,8 +121,8 @@ class ClassicalMDS(Estimator):
             return centred(data.values, self._threads, mean).times(basis)
         parts = []
         for begin in range(0, data.n, ROWS_AT_ONCE):
-            rows = self._distances.rows(data.values[begin : begin + ROWS_AT_ONCE], self._threads)
-            parts.append(self._rows.place(np.square(rows), self._threads))
+            squares = self._distances.squares(data.values[begin : begin + ROWS_AT_ONCE], self._threads)
+            parts.append(self._rows.place(squares, self._threads))
         return np.concatenate(parts)
 
     def _memory(self, n_samples: int, n_features: int) -> int:

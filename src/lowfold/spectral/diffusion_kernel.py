@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from lowfold import inputs
-from lowfold.affinity.gaussian import Bandwidth, check_width, gaussian, own_widths, typical_width
+from lowfold.affinity.gaussian import Bandwidth, check_width, gaussian, gaussian_inplace, own_widths, typical_width
 from lowfold.affinity.walk import Walk, row_sums, scaled, walk_of
 from lowfold.errors import DataError
 from lowfold.neighbors.engines import Cells, Exact
@@ -135,7 +135,8 @@ class DenseAffinities(Affinities):
         values, n = self._data.values, self._data.n
 
         def rows(part: slice) -> Floats:
-            W = gaussian(self._distances.rows(values[part], 1), _products(self.bandwidth, np.arange(n)[part], n))
+            squares = self._distances.squares(values[part], 1)
+            W = gaussian_inplace(squares, _products(self.bandwidth, np.arange(n)[part], n))
             W[np.arange(len(W)), np.arange(n)[part]] = 1
             return W
 

@@ -17,7 +17,7 @@ Times: TypeAlias = Callable[[Block], Block]
 BLOCK = 8  # vectors at once: reading the matrix takes as long for one
 ROOM = 64  # vectors of the basis beyond those that a restart keeps
 MAX_PRODUCTS = 400
-ACCURACY = 1e-6  # wanted error of the subspace: residual relative to the gap
+ACCURACY = 1e-5  # wanted error of the subspace: residual relative to the gap
 SAME = 1e-9  # of an eigenvalue: a smaller difference is none
 
 

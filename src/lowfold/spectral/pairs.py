@@ -39,12 +39,19 @@ class PairDistances:
             return np.asarray(values if self._chosen is None else values[:, self._chosen], np.float64)
         if not self._euclidean:
             return self._by_metric(values)
+        squared = self.squares(values, threads)
+        return np.sqrt(squared, out=squared)
+
+    def squares(self, values: Any, threads: int) -> Floats:
+        """The squares of the distances, in an array that may be overwritten."""
+        if self._given or not self._euclidean:
+            return np.square(self.rows(values, threads))
         new = np.ascontiguousarray(values - self._mean)
         squared = np.asarray(native.kernels.project(new, np.zeros(new.shape[1]), self._columns, threads))
         squared *= -2
         squared += np.einsum("ij,ij->i", new, new)[:, None]
         squared += np.einsum("ij,ij->j", self._columns, self._columns)
-        return np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
+        return np.maximum(squared, 0, out=squared)
 
     def _by_metric(self, values: Any) -> Floats:
         from sklearn.metrics import pairwise_distances
