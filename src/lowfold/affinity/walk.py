@@ -29,11 +29,6 @@ class Walk:
         root = np.sqrt(self.degrees)
         return root / np.linalg.norm(root)
 
-    def new_rows(self, W: Any) -> Any:
-        """Affinities of new points to the training points as rows of the walk: each sums to 1."""
-        W = scaled(W, None, self.densities**-self.alpha)
-        return scaled(W, 1 / row_sums(W), None)
-
 
 def walk_of(W: Any, alpha: float) -> Walk:
     """The walk on a symmetric affinity; every row sum must be positive. A dense W is overwritten."""

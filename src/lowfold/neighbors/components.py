@@ -41,7 +41,7 @@ def connect_graph(graph: csr_array, index: NeighborIndex, policy: str) -> tuple[
         return graph, found
     if policy == "error":
         raise DataError(
-            f"The neighbour graph has {found.count} components, of sizes {_listed(sizes)}. "
+            f"The neighbour graph has {found.count} components, of sizes {listed(sizes)}. "
             f"Raise the number of neighbours, or choose the policy 'join', 'separate' or 'largest'."
         )
     if policy == "largest":
@@ -77,7 +77,8 @@ def _components(graph: csr_array) -> tuple[NDArray[np.int32], tuple[int, ...]]:
     return rank[labels], tuple(int(size) for size in sizes[order])
 
 
-def _listed(sizes: tuple[int, ...]) -> str:
+def listed(sizes: tuple[int, ...]) -> str:
+    """The first few sizes, and how many more there are."""
     shown = ", ".join(map(str, sizes[:5]))
     return shown if len(sizes) <= 5 else f"{shown} … and {len(sizes) - 5} more"
 

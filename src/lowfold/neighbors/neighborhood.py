@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from lowfold import inputs
 from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
-from lowfold.neighbors.components import POLICIES, connect_graph, symmetric_graph
+from lowfold.neighbors.components import POLICIES, connect_graph, listed, symmetric_graph
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import NeighborIndex, Settings
 from lowfold.neighbors.radius import Within, within
@@ -64,7 +64,7 @@ class Neighborhood:
         """For the report of a fit."""
         found = self.components
         report: dict[str, Any] = {} if self.neighbors is None else {"neighbour recall": self.neighbors.recall}
-        report["components"] = found.count if found.count == 1 else f"{found.count}, of sizes {_listed(found.sizes)}"
+        report["components"] = found.count if found.count == 1 else f"{found.count}, of sizes {listed(found.sizes)}"
         if found.count > 1:
             report["component policy"] = found.policy
         if len(found.bridges):
@@ -130,8 +130,3 @@ def _in_one_piece(rows: csr_array, labels: NDArray[np.int32]) -> csr_array:
     kept = labels[rows.indices] == labels[nearest][row]
     begin = np.concatenate([[0], np.cumsum(np.bincount(row[kept], minlength=rows.shape[0]))])
     return csr_array((rows.data[kept], rows.indices[kept], begin), shape=rows.shape)
-
-
-def _listed(sizes: tuple[int, ...]) -> str:
-    shown = ", ".join(map(str, sizes[:5]))
-    return shown if len(sizes) <= 5 else f"{shown} and {len(sizes) - 5} more"

@@ -120,11 +120,11 @@ def _spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -> Spectrum
     values, V, AV = values[order], V @ rotation[:, order], AV @ rotation[:, order]
     residuals: NDArray[np.float64] = np.linalg.norm(AV - V * values, axis=0)
     return Spectrum(
-        values, canonical(values, V), residuals, _own_gap(ritz, values, solver), solver, ritz.products, ritz.converged
+        values, canonical(values, V), residuals, _own_gap(ritz, solver), solver, ritz.products, ritz.converged
     )
 
 
-def _own_gap(ritz: krylov.Ritz, values: NDArray[np.float64], solver: str) -> float:
+def _own_gap(ritz: krylov.Ritz, solver: str) -> float:
     """The gap in terms of A: what was found for the inverse is turned back."""
     if solver != "factorisation":
         return ritz.gap

@@ -29,6 +29,9 @@ class LLE(PatchMethod):
     def _least_neighbors(self) -> int:
         return 1
 
+    def _regularization(self) -> float:
+        return self.regularization
+
     def _alignment(self, X: Floats, neighbors: Indices) -> tuple[csr_array, csr_array | None]:
         n, k = neighbors.shape
         weights = self._barycentric(X, X, neighbors)

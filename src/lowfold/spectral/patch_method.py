@@ -82,8 +82,12 @@ class PatchMethod(GraphMethod):
         return weighted(placed, solved.Y[:, : len(solved.spectrum.values)])
 
     def _barycentric(self, queries: Floats, X: Floats, neighbors: Indices) -> NDArray[np.float64]:
-        share = getattr(self, "regularization", REGULARISATION)
+        share = self._regularization()
         return np.asarray(native.kernels.barycentric_weights(queries, X, neighbors, share, self._threads))
+
+    def _regularization(self) -> float:
+        """Share of the local trace added to the local Gram matrix."""
+        return REGULARISATION
 
     def _aligned(self, patches: Indices, blocks: NDArray[np.float64], n: int) -> csr_array:
         """M = sum_i of block_i at the rows and columns of the points of patch i."""
