@@ -217,3 +217,23 @@ def test_the_solver_gives_equal_output_whichever_way_it_takes(monkeypatch):
         embeddings.append(LaplacianEigenmaps(n_neighbors=10).fit_transform(X))
     for Y in embeddings[1:]:
         assert np.abs(Y - embeddings[0]).max() < 1e-2 * np.abs(embeddings[0]).max()
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_a_part_of_an_eigenspace_is_the_same_whichever_solver_found_it(only_iterations, monkeypatch, m):
+    """Beside the constant vector a ring's eigenvalues come in pairs, of which an odd m takes only one half."""
+    n = 300
+    ring = csr_array((np.full(2 * n, 0.5), (np.r_[:n, :n], np.r_[1 : n + 1, -1 : n - 1] % n)), shape=(n, n))
+    trivial = np.full((n, 1), n**-0.5)
+    by_lanczos = eigen.solve(EigenProblem(DenseMatrix(ring.toarray(), 2), trivial=trivial), m)
+    by_factors = eigen.solve(EigenProblem(SparseMatrix(ring, 2), trivial=trivial), m)
+    monkeypatch.setattr(eigen, "DENSE_SIZE", n)
+    at_once = eigen.solve(EigenProblem(DenseMatrix(ring.toarray(), 2), trivial=trivial), m)
+    assert [found.solver for found in (at_once, by_lanczos, by_factors)] == ["dense", "lanczos", "factorisation"]
+    for found in (by_lanczos, by_factors):
+        assert found.vectors.shape == (n, m)
+        assert not found.divided
+        assert np.allclose(found.vectors, at_once.vectors, atol=1e-6)
+    angle = 2 * np.pi * np.arange(n) / n
+    first = at_once.vectors[:, 0]
+    assert np.allclose(first @ np.cos(angle) * np.cos(angle) + first @ np.sin(angle) * np.sin(angle), first * n / 2)

@@ -103,10 +103,14 @@ def test_negative_eigenvalues_are_reported_and_never_used():
     D = cdist(cloud(40, 3), cloud(40, 3), "chebyshev")
     model = ClassicalMDS(metric="precomputed").fit(D)
     B = -0.5 * (D**2 - (D**2).mean(axis=0) - (D**2).mean(axis=1)[:, None] + (D**2).mean())
-    assert model.smallest_eigenvalue_ == pytest.approx(np.linalg.eigvalsh(B)[0])
-    assert model.smallest_eigenvalue_ < 0
-    assert "smallest eigenvalue" in model.report_.findings
-    positive = int((np.linalg.eigvalsh(B) > 0).sum())
+    values = np.linalg.eigvalsh(B)
+    assert values[1] < 0
+    assert np.allclose(model.negative_eigenvalues_, values[:2])
+    assert np.array_equal(model.report_.findings["negative eigenvalues"], model.negative_eigenvalues_)
+    euclidean = cdist(cloud(40, 3), cloud(40, 3))
+    assert not len(ClassicalMDS(metric="precomputed").fit(euclidean).negative_eigenvalues_)
+    assert not len(ClassicalMDS().fit(cloud(40, 3)).negative_eigenvalues_)
+    positive = int((values > 0).sum())
     with pytest.raises(ParameterError, match=f"only {positive} positive eigenvalues"):
         ClassicalMDS(metric="precomputed", n_components=39).fit(D)
 

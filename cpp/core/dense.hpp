@@ -9,11 +9,26 @@
 
 namespace lowfold {
 
-/// x - mean, rounded to T.
+/// A point to measure from, in two parts of type T: its entries are known to twice the digits of T, so that x - centre
+/// has all the digits of T without a detour through float64.
 template <class T>
-void centre(const T* x, const double* mean, std::size_t columns, T* to) {
-    for (std::size_t p = 0; p < columns; ++p) to[p] = static_cast<T>(x[p] - mean[p]);
-}
+class Centre {
+   public:
+    Centre(const double* values, std::size_t columns) : high_(columns), low_(columns) {
+        for (std::size_t p = 0; p < columns; ++p) {
+            high_[p] = static_cast<T>(values[p]);
+            low_[p] = static_cast<T>(values[p] - static_cast<double>(high_[p]));
+        }
+    }
+
+    /// to = x - centre in `columns` columns from the given one on.
+    void subtract(const T* x, std::size_t first, std::size_t columns, T* to) const {
+        for (std::size_t p = 0; p < columns; ++p) to[p] = (x[p] - high_[first + p]) - low_[first + p];
+    }
+
+   private:
+    Buffer<T> high_, low_;
+};
 
 /// Y = (X - mean) B. Row i of Y depends on row i of X alone: X may be cut into batches anyhow.
 /// Each row has one owner. Cost n * dimensions * columns of B.
@@ -22,11 +37,13 @@ void project(const Context& context, MatrixView<const T> X, const double* mean, 
              MatrixView<T> Y) {
     constexpr std::size_t ROWS = NarrowProduct<T>::ROWS, ROWS_AT_ONCE = 16 * ROWS;
     const NarrowProduct<T> product(B);
+    const Centre<T> centre(mean, X.columns);
     parallel_ranges(context, X.rows, ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker& worker) {
         Buffer<T> centred(ROWS * X.columns);
         for (std::size_t first = begin; first < end; first += ROWS) {
             const std::size_t count = std::min(ROWS, end - first);
-            for (std::size_t i = 0; i < count; ++i) centre(X.row(first + i), mean, X.columns, &centred[i * X.columns]);
+            for (std::size_t i = 0; i < count; ++i)
+                centre.subtract(X.row(first + i), 0, X.columns, &centred[i * X.columns]);
             if (count == ROWS)
                 product.template multiply<static_cast<int>(ROWS)>(centred.data(), Y.row(first));
             else
@@ -45,7 +62,7 @@ class CrossProduct {
    public:
     CrossProduct(const Context& context, MatrixView<const T> A, const double* a_mean, MatrixView<const T> B,
                  const double* b_mean, bool symmetric)
-        : A_(A), B_(B), a_mean_(a_mean), b_mean_(b_mean), symmetric_(symmetric) {
+        : A_(A), B_(B), a_centre_(a_mean, A.columns), b_centre_(b_mean, B.columns), symmetric_(symmetric) {
         sum_.assign(left_panels() * TILE_ROWS * width(), 0.0);
         Block current, next;
         next.begin(*this, 0);
@@ -85,23 +102,26 @@ class CrossProduct {
         }
 
         void pack(const CrossProduct& product, std::size_t piece) {
-            const MatrixView<const T>&A = product.A_, &B = product.B_;
-            Buffer<T> centred(std::max(A.columns, B.columns));
-            for (std::size_t r = piece * rows / PIECES; r < (piece + 1) * rows / PIECES; ++r) {
-                centre(B.row(first + r), product.b_mean_, B.columns, centred.data());
-                pack_row<PANEL<T>>(right, centred.data(), B.columns, r);
-                if (!product.symmetric_) centre(A.row(first + r), product.a_mean_, A.columns, centred.data());
-                pack_row<TILE_ROWS>(left, centred.data(), A.columns, r);
-            }
+            const std::size_t begin = piece * rows / PIECES, end = (piece + 1) * rows / PIECES;
+            pack_columns<TILE_ROWS>(product.A_, product.a_centre_, begin, end, left);
+            pack_columns<PANEL<T>>(product.B_, product.b_centre_, begin, end, right);
         }
 
+        /// Panel by panel: row by row would write to places a power of two apart, which share few lines of the cache.
         template <std::size_t WIDTH>
-        void pack_row(Buffer<T>& to, const T* x, std::size_t columns, std::size_t r) const {
-            std::size_t p = 0;
-            for (; p + WIDTH <= columns; p += WIDTH) std::copy_n(x + p, WIDTH, &to[(p / WIDTH * rows + r) * WIDTH]);
-            if (p == columns) return;
-            T* last = &to[(p / WIDTH * rows + r) * WIDTH];
-            std::fill(std::copy(x + p, x + columns, last), last + WIDTH, T{});
+        void pack_columns(const MatrixView<const T>& X, const Centre<T>& centre, std::size_t begin, std::size_t end,
+                          Buffer<T>& to) const {
+            for (std::size_t p = 0; p < X.columns; p += WIDTH) {
+                T* panel = &to[p * rows];
+                const std::size_t width = std::min(WIDTH, X.columns - p);
+                for (std::size_t r = begin; r < end; ++r) {
+                    const T* x = X.row(first + r) + p;
+                    if (width == WIDTH)
+                        centre.subtract(x, p, WIDTH, panel + r * WIDTH);
+                    else
+                        centre.subtract(x, p, width, std::fill_n(panel + r * WIDTH, WIDTH, T{}) - WIDTH);
+                }
+            }
         }
     };
 
@@ -111,23 +131,29 @@ class CrossProduct {
 
     /// Adds a block's products of all of A's columns with one panel of B's.
     void multiply(const Block& block, std::size_t right, Worker& worker) {
-        const std::size_t below = symmetric_ ? (right + 1) * PANEL<T> : A_.columns;
-        for (std::size_t left = 0; left < left_panels() && left * TILE_ROWS < below; ++left) {
-            Vec<T> sum[TILE_ROWS][TILE_VECTORS];
-            accumulate<InnerProduct, TILE_ROWS>(&block.left[left * block.rows * TILE_ROWS],
-                                                &block.right[right * block.rows * PANEL<T>], block.rows, sum);
-            for (int i = 0; i < TILE_ROWS; ++i) {
-                T values[PANEL<T>];
-                std::memcpy(values, sum[i], sizeof(values));
-                double* to = &sum_[(left * TILE_ROWS + i) * width() + right * PANEL<T>];
-                for (int lane = 0; lane < PANEL<T>; ++lane) to[lane] += values[lane];
-            }
-        }
+        const bool half = B_.columns - right * PANEL<T> <= LANES<T>;  // the rest of the last panel is empty
+        half ? multiply_vectors<1>(block, right) : multiply_vectors<TILE_VECTORS>(block, right);
         worker.check();
     }
 
+    template <int VECTORS>
+    void multiply_vectors(const Block& block, std::size_t right) {
+        const std::size_t below = symmetric_ ? (right + 1) * PANEL<T> : A_.columns;
+        for (std::size_t left = 0; left < left_panels() && left * TILE_ROWS < below; ++left) {
+            Vec<T> sum[TILE_ROWS][VECTORS];
+            accumulate<InnerProduct>(&block.left[left * block.rows * TILE_ROWS],
+                                     &block.right[right * block.rows * PANEL<T>], block.rows, sum);
+            for (int i = 0; i < TILE_ROWS; ++i) {
+                T values[VECTORS * LANES<T>];
+                std::memcpy(values, sum[i], sizeof(values));
+                double* to = &sum_[(left * TILE_ROWS + i) * width() + right * PANEL<T>];
+                for (int lane = 0; lane < VECTORS * LANES<T>; ++lane) to[lane] += values[lane];
+            }
+        }
+    }
+
     MatrixView<const T> A_, B_;
-    const double *a_mean_, *b_mean_;
+    Centre<T> a_centre_, b_centre_;
     bool symmetric_;
     Buffer<double> sum_;
 };

@@ -63,7 +63,7 @@ struct FloatEngine {
     template <int ROWS>
     static void score(const Unit* rows, const float*, const Unit* panel, const float* sizes, const float*,
                       std::size_t depth, float error, Vec<float> (&scores)[ROWS][TILE_VECTORS]) {
-        accumulate<Operation, ROWS>(rows, panel, depth, scores);
+        accumulate<Operation>(rows, panel, depth, scores);
 #pragma GCC unroll 2
         for (int v = 0; v < TILE_VECTORS; ++v) {
             const auto bias = load<Vec<float>>(sizes + v * LANES<float>) * (INNER ? (1 - error) / 2 : -error / 2);

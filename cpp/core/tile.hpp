@@ -38,25 +38,25 @@ struct LargestDifference {
     }
 };
 
-/// result[i][v] = Operation over the depth of row i and vector v of the panel.
-template <class Operation, int ROWS, class T>
-inline void accumulate(const T* rows, const T* panel, std::size_t depth, Vec<T> (&result)[ROWS][TILE_VECTORS]) {
-    Vec<T> sum[ROWS][TILE_VECTORS] = {};  // local, so that it stays in registers: nothing else can point to it
+/// result[i][v] = Operation over the depth of row i and vector v of the panel, for its first VECTORS vectors.
+template <class Operation, int ROWS, int VECTORS, class T>
+inline void accumulate(const T* rows, const T* panel, std::size_t depth, Vec<T> (&result)[ROWS][VECTORS]) {
+    Vec<T> sum[ROWS][VECTORS] = {};  // local, so that it stays in registers: nothing else can point to it
     for (std::size_t p = 0; p < depth; ++p) {
-        Vec<T> y[TILE_VECTORS];
+        Vec<T> y[VECTORS];
 #pragma GCC unroll 2
-        for (int v = 0; v < TILE_VECTORS; ++v) y[v] = load<Vec<T>>(panel + p * PANEL<T> + v * LANES<T>);
+        for (int v = 0; v < VECTORS; ++v) y[v] = load<Vec<T>>(panel + p * PANEL<T> + v * LANES<T>);
 #pragma GCC unroll 16
         for (int i = 0; i < ROWS; ++i) {
             const auto x = broadcast<Vec<T>>(rows[p * ROWS + i]);
 #pragma GCC unroll 2
-            for (int v = 0; v < TILE_VECTORS; ++v) sum[i][v] = Operation::step(sum[i][v], x, y[v]);
+            for (int v = 0; v < VECTORS; ++v) sum[i][v] = Operation::step(sum[i][v], x, y[v]);
         }
     }
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; ++i)
 #pragma GCC unroll 2
-        for (int v = 0; v < TILE_VECTORS; ++v) result[i][v] = sum[i][v];
+        for (int v = 0; v < VECTORS; ++v) result[i][v] = sum[i][v];
 }
 
 /// Calls body.operator()<ROWS>() with the run-time `rows` (1 to TILE_ROWS) as a constant.

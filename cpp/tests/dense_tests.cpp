@@ -19,7 +19,7 @@ std::vector<T> tile(const Data<T>& left, const Data<T>& panel, int rows) {
         for (std::size_t p = 0; p < left.columns; ++p) interleaved[p * rows + i] = left.row(i)[p];
     with_rows(rows, [&]<int ROWS>() {
         Vec<T> sum[ROWS][TILE_VECTORS];
-        accumulate<Operation, ROWS>(interleaved.data(), panel.values.data(), left.columns, sum);
+        accumulate<Operation>(interleaved.data(), panel.values.data(), left.columns, sum);
         std::memcpy(out.data(), sum, sizeof(sum));
     });
     return out;

@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from lowfold.backend import native
+from lowfold.backend.pieces import in_pieces
+
 
 @dataclass(frozen=True, slots=True)
 class Walk:
@@ -30,23 +33,30 @@ class Walk:
         return root / np.linalg.norm(root)
 
 
-def walk_of(W: Any, alpha: float) -> Walk:
+def walk_of(W: Any, alpha: float, threads: int) -> Walk:
     """The walk on a symmetric affinity; every row sum must be positive. A dense W is overwritten."""
-    q = row_sums(W)
+    q = row_sums(W, threads)
     thinned = q**-alpha
-    d = thinned * np.asarray(W @ thinned.astype(W.dtype), np.float64) if alpha else q
+    d = thinned * _product(W, thinned, threads) if alpha else q
     both = thinned * d**-0.5
-    return Walk(scaled(W, both, both), d, q, alpha)
+    return Walk(scaled(W, both, both, threads), d, q, alpha)
 
 
-def row_sums(W: Any) -> NDArray[np.float64]:
+def row_sums(W: Any, threads: int = 1) -> NDArray[np.float64]:
     """W 1, in float64."""
     if issparse(W):
         return np.add.reduceat(np.append(W.data, 0.0), W.indptr[:-1]) * (np.diff(W.indptr) > 0)
-    return np.asarray(W.sum(axis=1, dtype=np.float64))
+    return _product(W, np.ones(W.shape[1]), threads)
 
 
-def scaled(W: Any, left: NDArray[np.float64] | None, right: NDArray[np.float64] | None) -> Any:
+def _product(W: Any, v: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
+    if issparse(W):
+        return np.asarray(W @ v)
+    column = np.ascontiguousarray(v[:, None], dtype=W.dtype)
+    return np.asarray(native.kernels.times(np.ascontiguousarray(W), column, threads))[:, 0]
+
+
+def scaled(W: Any, left: NDArray[np.float64] | None, right: NDArray[np.float64] | None, threads: int = 1) -> Any:
     """diag(left) W diag(right); a dense W is overwritten, a sparse one copied."""
     if issparse(W):
         data = W.data.astype(np.float64)
@@ -55,8 +65,12 @@ def scaled(W: Any, left: NDArray[np.float64] | None, right: NDArray[np.float64] 
         if right is not None:
             data *= right[W.indices]
         return csr_array((data, W.indices, W.indptr), shape=W.shape)
-    if left is not None:
-        W *= left[:, None].astype(W.dtype)
-    if right is not None:
-        W *= right.astype(W.dtype)
+
+    def scale(rows: slice) -> None:
+        if left is not None:
+            W[rows] *= left[rows, None].astype(W.dtype)
+        if right is not None:
+            W[rows] *= right.astype(W.dtype)
+
+    in_pieces(scale, len(W), threads)
     return W

@@ -7,9 +7,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.spectral.problem import Block
-
-SAME = 1e-8  # of the largest eigenvalue in size: eigenvalues closer than this share an eigenspace
+from lowfold.spectral.problem import SAME, Block
 
 
 def canonical(values: NDArray[np.float64], vectors: Block) -> Block:

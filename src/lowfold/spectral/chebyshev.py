@@ -51,7 +51,7 @@ def largest(problem: EigenProblem, matrix: SparseMatrix, start: Any, m: int) -> 
         last, high = worst, float(values[-1])
         most = suitable_degree(high, 1.0, FIRST_FACTORS[number] if number < len(FIRST_FACTORS) else FACTOR)
         degree = min(most, suitable_degree(high, float(values[m - 1]), SPARE * worst / (ACCURACY * gap)))
-    return Ritz(values[:m], V[:, :m], residuals, gap, products, converged)
+    return Ritz(values[:m], V[:, :m], residuals, gap, products, converged, float(values[m]))
 
 
 def block_size(m: int) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from lowfold import inputs
 from lowfold.backend import blas
+from lowfold.backend.pieces import ROWS_AT_ONCE
 from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.neighbors.interface import metric_option
@@ -28,15 +29,15 @@ from lowfold.spectral.problem import BOTTOM, Centred, DenseMatrix, EigenProblem
 from lowfold.spectral.rows import CentredRows, inverse_roots, roots
 from lowfold.types import Floats
 
-ROWS_AT_ONCE = 256
 COVARIANCE_SIZE = 4000  # features up to which Euclidean distances are scaled through the covariance
 
 
 class ClassicalMDS(Estimator):
     """Classical scaling: Y = V sqrt(lam) with V the top eigenvectors of -1/2 H D^2 H.
 
-    eigenvalues_, smallest_eigenvalue_ (negative if the distances are not Euclidean; with landmarks: of theirs),
-    landmarks_, embedding_, report_.
+    eigenvalues_, negative_eigenvalues_ (the lowest, at most n_components of them; none if the distances are Euclidean;
+    with landmarks: of theirs), landmarks_, embedding_, report_. A coordinate whose eigenvalue is no larger than the
+    largest negative one in size shows no more than how far the distances are from Euclidean.
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset({inputs.ROWS, inputs.SPARSE_ROWS, inputs.DISTANCES})
@@ -65,10 +66,14 @@ class ClassicalMDS(Estimator):
         with watch.stage("eigenvectors"):
             matrix = Centred(DenseMatrix(D, self._threads), -0.5)
             spectrum = solve(EigenProblem(matrix), self.n_components)
-            self.smallest_eigenvalue_ = float(solve(EigenProblem(matrix, BOTTOM), 1).values[0]) if len(D) > 1 else 0.0
+            lowest = (
+                solve(EigenProblem(matrix, BOTTOM), min(self.n_components, len(D) - 1)).values if len(D) > 1 else D[0]
+            )
         self.eigenvalues_ = spectrum.values
         self._check_positive()
-        findings.update(spectrum.findings(), **{"smallest eigenvalue": self.smallest_eigenvalue_})
+        rounding = matrix.precision * len(D) * np.abs(spectrum.values).max()
+        self.negative_eigenvalues_ = lowest[lowest < -rounding]
+        findings.update(spectrum.findings(), **{"negative eigenvalues": self.negative_eigenvalues_})
         self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(spectrum.values), -0.5)
         if self.landmarks_ is None:
             return spectrum.vectors * roots(spectrum.values)
@@ -84,13 +89,13 @@ class ClassicalMDS(Estimator):
         found = min(self.n_components, D, n)
         with watch.stage("eigenvectors"), blas.single_threaded():
             X = centred(data.values, self._threads)
-            pairs = by_covariance(X, found)
+            pairs = by_covariance(X, found, self._threads)
         missing = self.n_components - found  # there are no more directions: their coordinates are 0
         basis = np.pad(with_canonical_signs(pairs.vectors), ((0, 0), (0, missing)))
         self._linear = X.mean, basis
         self.eigenvalues_ = np.pad(pairs.values, (0, missing))
-        self.smallest_eigenvalue_ = 0.0
-        findings.update(solver="covariance", eigenvalues=self.eigenvalues_, residual=pairs.residual)
+        self.negative_eigenvalues_ = np.zeros(0)
+        findings.update(pairs.findings(), solver="covariance", eigenvalues=self.eigenvalues_)
         with watch.stage("place"):
             return X.times(basis)
 

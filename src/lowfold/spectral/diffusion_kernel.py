@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from lowfold import inputs
 from lowfold.affinity.gaussian import Bandwidth, check_width, gaussian, gaussian_inplace, own_widths, typical_width
 from lowfold.affinity.walk import Walk, row_sums, scaled, walk_of
+from lowfold.backend.pieces import ROWS_AT_ONCE
 from lowfold.errors import DataError
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.index import index_of
@@ -26,7 +27,6 @@ from lowfold.spectral.pairs import PairDistances, filled
 from lowfold.types import Floats
 
 AUTO_RANK = 10  # the neighbour whose typical distance is sigma="auto"
-ROWS_AT_ONCE = 256
 
 
 @documented
@@ -65,7 +65,7 @@ class Affinities(ABC):
         """Rows of affinities of new points, some at a time."""
 
     @abstractmethod
-    def check(self, W: Any) -> None:
+    def check(self, W: Any, threads: int) -> None:
         """Raises DataError if some point has no affinity to another."""
 
     def findings(self) -> dict[str, Any]:
@@ -76,8 +76,8 @@ class Affinities(ABC):
     def walk(self, alpha: float, threads: int) -> Walk:
         """The random walk on them."""
         W = self.between(threads)
-        self.check(W)
-        return walk_of(W, alpha)
+        self.check(W, threads)
+        return walk_of(W, alpha, threads)
 
     def new_rows(self, values: Any, densities: NDArray[np.float64], alpha: float, threads: int) -> Iterator[Any]:
         """Rows of the walk for new points: (q_x q_j)^-alpha w_xj, divided by their sums, in which q_x cancels."""
@@ -142,9 +142,9 @@ class DenseAffinities(Affinities):
 
         return filled(rows, n, values.dtype, threads)
 
-    def check(self, W: Floats) -> None:
+    def check(self, W: Floats, threads: int) -> None:
         """No point may be alone."""
-        check_width(row_sums(W), 1.0, self._sigma)
+        check_width(row_sums(W, threads), 1.0, self._sigma)
 
     def from_new(self, values: Any, threads: int) -> Iterator[Floats]:
         """Rows to all training points."""
@@ -180,7 +180,7 @@ class NearestAffinities(Affinities):
         W = gaussian(graph.data.astype(np.float64), self.bandwidth.between(rows, graph.indices))
         return csr_array(csr_array((W, graph.indices, graph.indptr), shape=graph.shape) + eye_array(graph.shape[0]))
 
-    def check(self, W: csr_array) -> None:
+    def check(self, W: csr_array, threads: int) -> None:
         """No point may be alone."""
         check_width(row_sums(W), 1.0, self._sigma)
 
@@ -212,7 +212,7 @@ class GivenAffinities(Affinities):
         """A copy, in float64 where it is sparse."""
         return csr_array(self._W).astype(np.float64) if issparse(self._W) else self._W.copy()
 
-    def check(self, W: Any) -> None:
+    def check(self, W: Any, threads: int) -> None:
         """The graph of positive affinities must hold together; a bipartite one is warned of."""
         pattern = csr_array(W)
         pattern.eliminate_zeros()

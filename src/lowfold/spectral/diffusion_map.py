@@ -37,7 +37,10 @@ FIRST_LOOK = 16  # eigenvectors computed at first when their number is to be fou
 @documented
 @dataclass(frozen=True, slots=True)
 class Significant:
-    """As many coordinates as have |lam^t| >= 1 - delta: `DiffusionMap(n_components=Significant(delta=0.9))`."""
+    """As many coordinates as have |lam^t| >= 1 - delta: `DiffusionMap(n_components=Significant(delta=0.9))`.
+
+    A map needs one: where all shrink by more than that, the first one is kept.
+    """
 
     delta: float = option(
         0.9, low=0, high=1, help="coordinates that shrink by more than this share in time t are left out"
@@ -161,7 +164,7 @@ class DiffusionMap(Estimator):
             if m == most or not large.all():
                 break
             m = min(2 * m, most)
-        return first_of(spectrum, max(1, int(np.argmin(large)) if not large.all() else m))
+        return spectrum.first(max(1, int(np.argmin(large)) if not large.all() else m))
 
     def _powers(self, t: float) -> NDArray[np.float64]:
         """lam^t; a negative eigenvalue has no real power but for a whole number of steps."""
@@ -208,18 +211,3 @@ def diffmap(X: Any, sigma: float, t: float, m: int) -> tuple[Floats, NDArray[np.
     """
     model = DiffusionMap(n_components=m, sigma=sigma, alpha=0.0, t=t)
     return model.fit_transform(X), model.eigenvalues_
-
-
-def first_of(spectrum: Spectrum, m: int) -> Spectrum:
-    """The first m eigenvectors of more."""
-    values = spectrum.values
-    gap = float(values[m - 1] - values[m]) if m < len(values) else spectrum.gap
-    return Spectrum(
-        values[:m],
-        spectrum.vectors[:, :m],
-        spectrum.residuals[:m],
-        gap,
-        spectrum.solver,
-        spectrum.products,
-        spectrum.converged,
-    )

@@ -13,11 +13,12 @@ from lowfold.backend import blas
 from lowfold.errors import ConvergenceWarning
 from lowfold.spectral import chebyshev, factor, krylov
 from lowfold.spectral.canonical import canonical
-from lowfold.spectral.problem import BOTTOM, Block, EigenProblem, SparseMatrix, Spectrum
+from lowfold.spectral.problem import BOTTOM, SAME, Block, EigenProblem, SparseMatrix, Spectrum
 
 DENSE_SIZE = 600  # rows up to which all eigenvalues at once take no longer than a moment
 DENSE_SHARE = 8  # and wherever more than one in so many is wanted
 ROOT_SHARE = 0.3  # entries of the factors of a root of A, beside those of the factors of A
+MOST_FURTHER = 8  # vectors beyond those wanted, to have the whole of the last eigenspace
 START_SEED = 0  # of the start vectors: the result does not depend on it beyond rounding
 
 
@@ -26,19 +27,26 @@ def solve(problem: EigenProblem, m: int) -> Spectrum:
 
     Up to DENSE_SIZE rows all at once; a sparse matrix by factorisation if it is a narrow band in a good order (curves,
     sheets), or at the bottom end, else through a polynomial filter; a dense or streamed matrix by block Lanczos. The
-    work is bounded; what did not converge is warned of and said in the spectrum.
+    work is bounded; what did not converge is warned of and said in the spectrum. Where the last eigenspace has more
+    dimensions than are wanted, it is found whole, and the first of its canonical basis are returned.
     """
-    n = problem.matrix.n
+    trivial = 0 if problem.trivial is None else problem.trivial.shape[1]
     with blas.single_threaded():
-        if n <= DENSE_SIZE or DENSE_SHARE * (m + krylov.BLOCK) >= n:
-            found = _all_at_once(problem, m)
-        elif isinstance(problem.matrix, SparseMatrix):
-            found = _sparse(problem, problem.matrix, m)
-        else:
-            found = _by_krylov(problem, m)
+        found, further = _solve(problem, m), 1
+        while found.divided and further <= MOST_FURTHER and m + further <= problem.matrix.n - trivial:
+            found, further = _solve(problem, m + further), 2 * further
     if not found.converged:
         _warn(found)
-    return found
+    return found.first(m)
+
+
+def _solve(problem: EigenProblem, m: int) -> Spectrum:
+    n = problem.matrix.n
+    if n <= DENSE_SIZE or DENSE_SHARE * (m + krylov.BLOCK) >= n:
+        return _all_at_once(problem, m)
+    if isinstance(problem.matrix, SparseMatrix):
+        return _sparse(problem, problem.matrix, m)
+    return _by_krylov(problem, m)
 
 
 def _all_at_once(problem: EigenProblem, m: int) -> Spectrum:
@@ -55,7 +63,8 @@ def _all_at_once(problem: EigenProblem, m: int) -> Spectrum:
     values, vectors = values[::-1], vectors[:, ::-1]
     count = len(values) - (0 if problem.trivial is None else problem.trivial.shape[1])
     gap = krylov.gap_behind(values[:count], m) if m < count else float(abs(values[0] - values[count - 1]))
-    ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), gap, 0, True)
+    following = float(values[m]) if m < count else -np.inf
+    ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), gap, 0, True, following)
     return _spectrum(problem, ritz, "dense")
 
 
@@ -72,7 +81,8 @@ def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
         return _by_inverse(problem, factor.inverse(factor.complement(matrix.A)), m)
     ritz = _by_filter(problem, matrix, found, m)
     vectors = canonical(ritz.values, ritz.vectors)
-    return Spectrum(ritz.values, vectors, ritz.residuals, ritz.gap, "filter", ritz.products, ritz.converged)
+    divided = bool(ritz.values[-1] - ritz.next <= SAME * np.abs(ritz.values).max())
+    return Spectrum(ritz.values, vectors, ritz.residuals, ritz.gap, "filter", ritz.products, ritz.converged, divided)
 
 
 def _by_filter(problem: EigenProblem, matrix: SparseMatrix, found: factor.Ordering, m: int) -> krylov.Ritz:
@@ -93,7 +103,7 @@ def _by_krylov(problem: EigenProblem, m: int) -> Spectrum:
         return sign * problem.without_trivial(problem.matrix.times(problem.without_trivial(V)))
 
     start = _start(problem, max(krylov.BLOCK, min(m, 2 * krylov.BLOCK)))
-    ritz = krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision))
+    ritz = krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision, room=krylov.WIDE_ROOM))
     return _spectrum(problem, ritz, "lanczos")
 
 
@@ -119,17 +129,18 @@ def _spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -> Spectrum
     order = np.arange(len(values)) if problem.end == BOTTOM else np.arange(len(values))[::-1]
     values, V, AV = values[order], V @ rotation[:, order], AV @ rotation[:, order]
     residuals: NDArray[np.float64] = np.linalg.norm(AV - V * values, axis=0)
-    return Spectrum(
-        values, canonical(values, V), residuals, _own_gap(ritz, solver), solver, ritz.products, ritz.converged
-    )
+    gap, step = (_own_difference(ritz, solver, difference) for difference in (ritz.gap, ritz.values[-1] - ritz.next))
+    divided = bool(step <= SAME * np.abs(values).max())
+    return Spectrum(values, canonical(values, V), residuals, gap, solver, ritz.products, ritz.converged, divided)
 
 
-def _own_gap(ritz: krylov.Ritz, solver: str) -> float:
-    """The gap in terms of A: what was found for the inverse is turned back."""
+def _own_difference(ritz: krylov.Ritz, solver: str, difference: float) -> float:
+    """How far behind the last eigenvalue of A one lies that differs by so much for the solver, which may have worked
+    on the inverse."""
     if solver != "factorisation":
-        return ritz.gap
+        return float(difference)
     last = ritz.values[-1]
-    return float(1 / max(last - ritz.gap, np.finfo(float).tiny) - 1 / last) if last > ritz.gap else np.inf
+    return float(1 / max(last - difference, np.finfo(float).tiny) - 1 / last) if last > difference else np.inf
 
 
 def _warn(found: Spectrum) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
+from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces
 from lowfold.estimator import Stopwatch
 from lowfold.neighbors.geodesic import GeodesicGraph
 from lowfold.neighbors.interface import SEEDED
@@ -24,12 +25,11 @@ from lowfold.options import option, random_state_option
 from lowfold.spectral.eigen import solve
 from lowfold.spectral.graph_method import GraphMethod, Piece, Solved
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
-from lowfold.spectral.problem import Centred, DenseMatrix, EigenProblem, in_threads
+from lowfold.spectral.problem import Centred, DenseMatrix, EigenProblem
 from lowfold.spectral.rows import CentredRows, inverse_roots, roots
 from lowfold.types import Floats
 
 SAMPLE = 512  # points from which paths are followed to judge the embedding
-ROWS_AT_ONCE = 256
 
 
 class Isomap(GraphMethod):
@@ -126,7 +126,7 @@ def _square_inplace(D: Floats, threads: int) -> tuple[NDArray[np.float64], NDArr
         means[part] = D[part].mean(axis=1, dtype=np.float64)
         squares[part] = np.einsum("ij,ij->i", D[part], D[part], dtype=np.float64)
 
-    in_threads(work, [slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(D), ROWS_AT_ONCE)], threads)
+    in_pieces(work, len(D), threads)
     return means, squares
 
 

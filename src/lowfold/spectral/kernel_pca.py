@@ -16,18 +16,18 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import blas
+from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
 from lowfold.spectral import kernels
 from lowfold.spectral.eigen import solve
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
-from lowfold.spectral.problem import Centred, DenseMatrix, EigenProblem, Operator, StreamedMatrix, in_threads
+from lowfold.spectral.problem import Centred, DenseMatrix, EigenProblem, Operator, StreamedMatrix
 from lowfold.spectral.rows import CentredRows, dense_rows, inverse_roots, roots
 from lowfold.types import Floats
 
 KEPT_SIZE = 10_000  # rows up to which the kernel matrix is kept; beyond, it is computed for each product
-ROWS_AT_ONCE = 256
 PREIMAGE_POINTS = 3000  # at most so many points, evenly chosen, teach the way back to the data space
 RIDGE = 1e-3  # of the mean of the diagonal, added to the kernel of the embedding there
 
@@ -48,8 +48,8 @@ class KernelPCA(Estimator):
     gamma: float | None = option(
         None, above=0, help="factor in the rbf, poly and sigmoid kernels; None: 1 / n_features"
     )
-    degree: float = option(3, above=0, help="power of the poly kernel")
-    coef0: float = option(1, help="constant in the poly and sigmoid kernels")
+    degree: float = option(3, above=0, help="power of the poly kernel; no other has one")
+    coef0: float = option(1, help="constant in the poly and sigmoid kernels; no other has one")
     landmarks: int | None = landmarks_option()
     n_jobs: int | None = n_jobs_option()
     random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option("the landmarks")
@@ -135,8 +135,7 @@ class KernelPCA(Estimator):
             if K is not None:
                 K[part] = block
 
-        with blas.single_threaded():
-            in_threads(work, [slice(b, min(b + ROWS_AT_ONCE, n)) for b in range(0, n, ROWS_AT_ONCE)], self._threads)
+        in_pieces(work, n, self._threads)
         if not np.isfinite(means).all():
             raise DataError(
                 f"kernel={self.kernel!r} with gamma={self.gamma_:g}, degree={self.degree:g}, coef0={self.coef0:g} "

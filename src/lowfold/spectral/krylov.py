@@ -16,6 +16,7 @@ Times: TypeAlias = Callable[[Block], Block]
 
 BLOCK = 8  # vectors at once: reading the matrix takes as long for one
 ROOM = 64  # vectors of the basis beyond those that a restart keeps
+WIDE_ROOM = 128  # the same beside a full matrix, which is larger than any such basis: fewer products
 MAX_PRODUCTS = 400
 ACCURACY = 1e-5  # wanted error of the subspace: residual relative to the gap
 SAME = 1e-9  # of an eigenvalue: a smaller difference is none
@@ -23,7 +24,10 @@ SAME = 1e-9  # of an eigenvalue: a smaller difference is none
 
 @dataclass(frozen=True, slots=True)
 class Ritz:
-    """The m largest eigenvalues found, their vectors, |A v - lam v| of each, the gap behind them, products done."""
+    """The m largest eigenvalues found, their vectors, |A v - lam v| of each, the gap behind them, products done.
+
+    next: the value behind them, as far as it is known.
+    """
 
     values: NDArray[np.float64]
     vectors: Block
@@ -31,17 +35,20 @@ class Ritz:
     gap: float
     products: int
     converged: bool
+    next: float = -np.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When to stop: the relative rounding error of a product, the wanted error of the subspace (residual relative to
-    the gap), the products that may be used; and how many vectors to return beyond those wanted."""
+    the gap), the products that may be used; how many vectors to return beyond those wanted, and how many to keep in the
+    basis."""
 
     precision: float
     accuracy: float = ACCURACY
     products: int = MAX_PRODUCTS
     guards: int = 0
+    room: int = ROOM
 
 
 def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
@@ -56,7 +63,7 @@ def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
     """
     n, width = start.shape
     keep = m + limits.guards + width
-    basis = np.empty((n, min(n, keep + ROOM)), start.dtype, order="F")
+    basis = np.empty((n, min(n, keep + limits.room)), start.dtype, order="F")
     basis[:, :width] = orthonormal(start)
     T, size, newest, products = np.zeros((0, 0)), width, width, 0
     while True:
@@ -77,7 +84,8 @@ def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
         exhausted = added.shape[1] == 0
         if (small and size > m) or exhausted or products >= limits.products:
             vectors = V @ rotation[:, : m + limits.guards].astype(V.dtype)
-            return Ritz(values[:wanted], vectors, residuals, gap, products, small or exhausted)
+            following = float(values[wanted]) if size > wanted else -np.inf
+            return Ritz(values[:wanted], vectors, residuals, gap, products, small or exhausted, following)
         if size + added.shape[1] > basis.shape[1]:
             basis[:, :keep] = V @ rotation[:, :keep].astype(V.dtype)
             T, size = np.diag(values[:keep]), keep

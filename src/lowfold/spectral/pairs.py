@@ -9,13 +9,11 @@ import numpy as np
 from scipy.sparse import issparse
 
 from lowfold import inputs
-from lowfold.backend import blas, native
+from lowfold.backend import native
+from lowfold.backend.pieces import in_pieces
 from lowfold.errors import DataError
 from lowfold.neighbors.interface import Metric
-from lowfold.spectral.problem import in_threads
 from lowfold.types import Floats
-
-ROWS_AT_ONCE = 256
 
 
 class PairDistances:
@@ -78,6 +76,5 @@ def filled(rows: Callable[[slice], Floats], n: int, dtype: Any, threads: int) ->
     def work(part: slice) -> None:
         out[part] = rows(part)
 
-    with blas.single_threaded():
-        in_threads(work, [slice(begin, min(begin + ROWS_AT_ONCE, n)) for begin in range(0, n, ROWS_AT_ONCE)], threads)
+    in_pieces(work, n, threads)
     return out

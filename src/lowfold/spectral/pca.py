@@ -21,7 +21,7 @@ from lowfold.spectral.centred import CentredMatrix, centred
 from lowfold.spectral.principal import Eigenpairs, by_covariance, by_power, by_randomized, with_canonical_signs
 from lowfold.types import Floats
 
-DIRECT_SIZE = 4000  # smaller side of X up to which all eigenvalues at once are quicker than an iteration
+DIRECT_SIZE = 4000  # smaller side of X up to which a square matrix of that size is quicker than products with X
 
 
 class PCA(Estimator):
@@ -38,7 +38,7 @@ class PCA(Estimator):
     solver: str = option(
         "auto",
         choices=("auto", "covariance", "randomized", "power"),
-        help="way to the eigenvectors: all at once, a block from random vectors, or one by one with deflation",
+        help="way to the eigenvectors: from covariances, from products with the data, or one by one with deflation",
     )
     whiten: bool = option(False, help="wish to have coordinates of variance 1")
     n_jobs: int | None = n_jobs_option()
@@ -72,16 +72,14 @@ class PCA(Estimator):
         with watch.stage("eigenvectors"), blas.single_threaded():
             pairs = self._solve(X)
             self._keep(X, pairs)
-        findings.update(
-            solver=self._solver(n, D), residual=pairs.residual, iterations=pairs.iterations, eigenvalues=pairs.values
-        )
+        findings.update(pairs.findings(), solver=self._solver(n, D))
         with watch.stage("project"):
             return X.times(self._basis())
 
     def _solve(self, X: CentredMatrix) -> Eigenpairs:
         solver = self._solver(*X.shape)
         if solver == "covariance":
-            return by_covariance(X, self.n_components)
+            return by_covariance(X, self.n_components, self._threads)
         rng = np.random.default_rng(seed_of(self.random_state))
         return (by_randomized if solver == "randomized" else by_power)(X, self.n_components, rng)
 

@@ -1,4 +1,4 @@
-"""The largest eigenvalues of Xc^T Xc and their vectors, in three ways."""
+"""The largest eigenvalues of Xc^T Xc and their vectors, in three ways: the family's solver, and two for comparison."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from lowfold.errors import ConvergenceWarning
 from lowfold.spectral.centred import CentredMatrix
+from lowfold.spectral.eigen import solve
+from lowfold.spectral.krylov import gap_behind
+from lowfold.spectral.problem import DenseMatrix, EigenProblem
 
 OVERSAMPLING = 10  # vectors beyond those asked for: the subspace iteration converges with the gap behind them
 MAX_ITERATIONS = 1000
@@ -23,24 +25,31 @@ TOLERANCE = 1e-5
 @dataclass(frozen=True, slots=True)
 class Eigenpairs:
     """values (m,), largest first; vectors (D, m); the sum of all eigenvalues; the largest residual relative to
-    values[0]; iterations done."""
+    values[0]; the gap behind the last value, where it is known; iterations done."""
 
     values: NDArray[np.float64]
     vectors: NDArray[np.float64]
     total: float
     residual: float
+    gap: float | None
     iterations: int = 0
 
+    def findings(self) -> dict[str, Any]:
+        """For the report of a fit."""
+        found = {"eigenvalues": self.values, "residual": self.residual, "iterations": self.iterations}
+        return found if self.gap is None else found | {"spectral gap": self.gap}
 
-def by_covariance(X: CentredMatrix, m: int) -> Eigenpairs:
-    """All at once from the smaller of Xc^T Xc and Xc Xc^T, which share their eigenvalues: Xc^T u = sqrt(lam) v."""
+
+def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
+    """From the smaller of Xc^T Xc and Xc Xc^T, which share their eigenvalues: Xc^T u = sqrt(lam) v."""
     n, D = X.shape
     A, total = _scaled(X.scatter() if n >= D else X.gram())
-    values, vectors = _largest(A, m)
-    residual = _residual(A @ vectors, vectors, values)
+    found = solve(EigenProblem(DenseMatrix(A, threads)), m)
+    values, vectors = np.maximum(found.values, 0), found.vectors
     if n < D:
         vectors = _orthonormal(X.transposed_times(vectors))
-    return Eigenpairs(values * total, vectors, total, residual)
+    residual = float(found.residuals.max() / max(values[0], np.finfo(float).tiny))
+    return Eigenpairs(values * total, vectors, total, residual, found.gap * total, found.products)
 
 
 def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
@@ -55,13 +64,15 @@ def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpa
     while residual > TOLERANCE and iterations < MAX_ITERATIONS:
         Q = _orthonormal(AQ)
         AQ = X.transposed_times(X.times(Q)) / total
-        values, rotation = _largest(Q.T @ AQ, m)
-        vectors = Q @ rotation
-        residual = _residual(AQ @ rotation, vectors, values)
+        values, rotation = np.linalg.eigh(Q.T @ AQ)
+        values, rotation = np.maximum(values[::-1], 0), rotation[:, ::-1]
+        vectors = Q @ rotation[:, :m]
+        residual = _residual(AQ @ rotation[:, :m], vectors, values[:m])
         iterations += 1
     if residual > TOLERANCE:
         _warn("randomized", residual)
-    return Eigenpairs(values * total, vectors, total, residual, iterations)
+    gap = gap_behind(values, m) * total if size > m else None
+    return Eigenpairs(values[:m] * total, vectors, total, residual, gap, iterations)
 
 
 def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
@@ -88,7 +99,7 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
     if worst > TOLERANCE:
         _warn("power", worst)
     order = np.argsort(-values, kind="stable")
-    return Eigenpairs(np.maximum(values[order], 0) * total, vectors[:, order], total, worst, iterations)
+    return Eigenpairs(np.maximum(values[order], 0) * total, vectors[:, order], total, worst, None, iterations)
 
 
 def with_canonical_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -102,12 +113,6 @@ def _scaled(A: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     total = float(np.trace(A)) or 1.0
     A /= total
     return A, total
-
-
-def _largest(A: NDArray[np.float64], m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The m largest eigenvalues, none below zero, and their vectors, largest first."""
-    values, vectors = scipy.linalg.eigh(A, subset_by_index=(len(A) - m, len(A) - 1))
-    return np.maximum(values[::-1], 0), vectors[:, ::-1]
 
 
 def _residual(AV: NDArray[Any], vectors: NDArray[Any], values: NDArray[Any]) -> float:

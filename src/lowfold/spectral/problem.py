@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from lowfold.backend import blas, native
+from lowfold.backend import native
+from lowfold.backend.pieces import in_pieces
 from lowfold.types import Floats
 
 Block = NDArray[np.float64]  # a few vectors side by side, (n, b)
 
 TOP, BOTTOM = "top", "bottom"
-ROWS_AT_ONCE = 256  # of a kernel matrix that is computed as it is used
+SAME = 1e-8  # of the largest eigenvalue in size: eigenvalues closer than this share an eigenspace
 
 
 class Operator(Protocol):
@@ -55,8 +56,9 @@ class EigenProblem:
 class Spectrum:
     """Eigenvalues from the wanted end inwards, orthonormal eigenvectors (n, m), and how far they can be trusted.
 
-    residuals: |A v - lam v| of each. gap: distance of the last eigenvalue from the next one inside. An error in the
-    subspace is about residual / gap.
+    residuals: |A v - lam v| of each. gap: distance of the last eigenvalue from the next one inside that differs from
+    it. An error in the subspace is about residual / gap. divided: the next one does not differ, so that the vectors
+    hold only a part of the last eigenspace.
     """
 
     values: NDArray[np.float64]
@@ -66,6 +68,20 @@ class Spectrum:
     solver: str
     products: int
     converged: bool
+    divided: bool = False
+
+    def first(self, m: int) -> Spectrum:
+        """The m outermost eigenvectors alone."""
+        if m == len(self.values):
+            return self
+        step = float(abs(self.values[m - 1] - self.values[m]))
+        return dataclasses.replace(
+            self,
+            values=self.values[:m],
+            vectors=self.vectors[:, :m],
+            residuals=self.residuals[:m],
+            gap=step if step > SAME * np.abs(self.values).max() else self.gap,
+        )
 
     def findings(self) -> dict[str, Any]:
         """For the report of a fit."""
@@ -160,29 +176,17 @@ class StreamedMatrix:
     def times(self, V: Block) -> Block:
         """A V; each piece of rows has one owner, and which thread that is does not matter."""
         out = np.empty((self.n, V.shape[1]))
-        pieces = [slice(begin, min(begin + ROWS_AT_ONCE, self.n)) for begin in range(0, self.n, ROWS_AT_ONCE)]
 
         def work(piece: slice) -> None:
             rows = self._rows(piece)
             out[piece] = rows @ V.astype(rows.dtype, copy=False)
 
-        with blas.single_threaded():
-            in_threads(work, pieces, self._threads)
+        in_pieces(work, self.n, self._threads)
         return out
 
     def dense(self) -> Block:
         """A written out."""
         return self._rows(slice(0, self.n)).astype(np.float64)
-
-
-def in_threads(work: Callable[[slice], None], pieces: list[slice], threads: int) -> None:
-    """Does all the work; an exception or Ctrl-C leaves what has not begun undone."""
-    pool = ThreadPoolExecutor(threads)
-    try:
-        for _ in pool.map(work, pieces):
-            pass
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def panels(V: NDArray[Any], width: int = 16) -> Iterator[tuple[NDArray[Any], int]]:

@@ -1,0 +1,25 @@
+"""Work on the rows of large arrays that NumPy does, cut into pieces and spread over threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from lowfold.backend import blas
+
+ROWS_AT_ONCE = 256
+
+
+def in_pieces(work: Callable[[slice], None], n: int, threads: int) -> None:
+    """Calls work(rows) for pieces of n rows; what a piece gives must not depend on which thread takes it.
+
+    BLAS has one thread meanwhile. An exception or Ctrl-C leaves what has not begun undone.
+    """
+    pieces = [slice(begin, min(begin + ROWS_AT_ONCE, n)) for begin in range(0, n, ROWS_AT_ONCE)]
+    pool = ThreadPoolExecutor(threads)
+    try:
+        with blas.single_threaded():
+            for _ in pool.map(work, pieces):
+                pass
+    finally:
+        pool.shutdown(cancel_futures=True)
