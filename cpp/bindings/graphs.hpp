@@ -9,5 +9,6 @@ void bind_graphs(nb::module_& m);
 
 /// Adds the local problems of the LLE family.
 void bind_patches(nb::module_& m);
+void bind_forces(nb::module_& m);
 
 }  // namespace lowfold::bindings

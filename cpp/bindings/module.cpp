@@ -90,6 +90,7 @@ NB_MODULE(LOWFOLD_MODULE, m) {
     bind_neighbors(m);
     bind_graphs(m);
     bind_patches(m);
+    bind_forces(m);
 }
 
 }  // namespace lowfold::bindings

@@ -6,6 +6,12 @@ from importlib.metadata import version
 
 from lowfold import datasets, markov
 from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
+from lowfold.force.elastic_embedding import ElasticEmbedding
+from lowfold.force.repulsion import Grid
+from lowfold.force.schedule import Annealed, Classical
+from lowfold.force.sne import SNE
+from lowfold.force.symmetric_sne import SymmetricSNE
+from lowfold.force.tsne import TSNE
 from lowfold.methods import METHODS
 from lowfold.neighbors.components import connect
 from lowfold.neighbors.engines import Cells, Exact
@@ -24,7 +30,7 @@ from lowfold.spectral.lle import LLE
 from lowfold.spectral.ltsa import LTSA
 from lowfold.spectral.modified_lle import ModifiedLLE
 from lowfold.spectral.pca import PCA
-from lowfold.types import Components, Neighbors, Report
+from lowfold.types import Components, Neighbors, Report, Step
 
 __version__ = version("lowfold")
 
@@ -33,13 +39,19 @@ __all__ = [
     "LTSA",
     "METHODS",
     "PCA",
+    "SNE",
+    "TSNE",
+    "Annealed",
     "BackendError",
     "Cells",
+    "Classical",
     "ClassicalMDS",
     "Components",
     "DataError",
     "DiffusionMap",
+    "ElasticEmbedding",
     "Exact",
+    "Grid",
     "Heat",
     "HessianLLE",
     "Isomap",
@@ -55,6 +67,8 @@ __all__ = [
     "ParameterError",
     "Report",
     "Significant",
+    "Step",
+    "SymmetricSNE",
     "Within",
     "__version__",
     "build_index",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from lowfold.estimator import Estimator
+from lowfold.force.elastic_embedding import ElasticEmbedding
+from lowfold.force.sne import SNE
+from lowfold.force.symmetric_sne import SymmetricSNE
+from lowfold.force.tsne import TSNE
 from lowfold.spectral.classical_mds import ClassicalMDS
 from lowfold.spectral.diffusion_map import DiffusionMap
 from lowfold.spectral.hessian_lle import HessianLLE
@@ -25,4 +29,8 @@ METHODS: dict[str, type[Estimator]] = {
     "ltsa": LTSA,
     "laplacian_eigenmaps": LaplacianEigenmaps,
     "diffusion_map": DiffusionMap,
+    "sne": SNE,
+    "symmetric_sne": SymmetricSNE,
+    "tsne": TSNE,
+    "elastic_embedding": ElasticEmbedding,
 }

@@ -168,7 +168,7 @@ def _is_of(kind: Any, value: object, bounds: Option) -> bool:
         return isinstance(value, str) and (not bounds.choices or value in bounds.choices)
     if typing.get_origin(kind) is Callable or kind is Callable:
         return callable(value)
-    return isinstance(value, kind)
+    return isinstance(value, typing.get_origin(kind) or kind)
 
 
 def _words(kind: Any, bounds: Option) -> str:
@@ -201,4 +201,4 @@ def _constraint(kind: Any, bounds: Option) -> Any:
         return StrOptions(set(bounds.choices)) if bounds.choices else str
     if typing.get_origin(kind) is Callable or kind is Callable:
         return callable
-    return kind
+    return typing.get_origin(kind) or kind

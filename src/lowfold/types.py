@@ -77,3 +77,23 @@ class Report:
         stages = ", ".join(f"{name} {time:.3f} s" for name, time in self.seconds.items())
         lines = [f"time: {stages} ({self.threads} threads, {self.simd})", f"memory: about {self.memory / 1e6:.0f} MB"]
         return "\n".join(lines + [f"{name}: {value}" for name, value in self.findings.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an optimisation: its number, its phase, and, where they were looked at, the loss and the length of
+    the gradient."""
+
+    iteration: int
+    phase: str
+    inner: Floats = field(repr=False)
+    order: NDArray[np.intp] = field(repr=False)
+    loss: float | None = None
+    gradient_norm: float | None = None
+
+    @property
+    def embedding(self) -> Floats:
+        """The coordinates at this step, a copy in the order of the data."""
+        Y = np.empty_like(self.inner)
+        Y[self.order] = self.inner
+        return Y

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from lowfold.types import Floats, Indices
 
+LawCode: TypeAlias = tuple[str, float]  # name, degrees of freedom
+GridShape: TypeAlias = tuple[list[int], list[float], float]  # nodes in each direction, the first node, the spacing
 Sparse: TypeAlias = tuple[NDArray[np.int64], Indices, Floats]  # a matrix by rows: begin, columns, values
 
 
@@ -42,7 +44,77 @@ class MakeIndex(Protocol):
         """The index of the rows of X."""
 
 
-class Kernels(Protocol):
+class PlaneConvolution(Protocol):
+    """Convolution on a grid in the plane (cpp/core/fourier.hpp)."""
+
+    def run_inplace(self, values: Floats, threads: int, /) -> None:
+        """values <- kernel * values."""
+
+
+class MakeConvolution(Protocol):
+    """Builds a PlaneConvolution from the kernel's real transform on a grid of twice the size."""
+
+    def __call__(self, rows: int, columns: int, kernel: Floats, /) -> PlaneConvolution:
+        """The convolution on a grid of rows x columns nodes."""
+
+
+class ForceKernels(Protocol):
+    """The kernels of the force family; `backend/reference_forces.py` says in NumPy what each returns."""
+
+    PlaneConvolution: MakeConvolution
+
+    def perplexity_rows(self, distances: Floats, perplexities: NDArray[np.float64], threads: int, /) -> Floats:
+        """Gaussian affinities of given perplexities, the mean over them, float32."""
+
+    def joint_affinity(self, neighbors: Indices, P: Floats, scale: float, threads: int, /) -> Sparse:
+        """scale (P + P^T)."""
+
+    def attraction(self, P: Sparse, Y: Floats, law: LawCode, threads: int, /) -> Floats:
+        """sum_j p_ij (-w' / w)(r_ij) (y_i - y_j) for each point."""
+
+    def attraction_cost(self, P: Sparse, Y: Floats, law: LawCode, threads: int, /) -> float:
+        """sum_ij p_ij (-log w(r_ij))."""
+
+    def exact_field(
+        self, Y: Floats, charges: Floats | None, law: LawCode, at: Floats, threads: int, /
+    ) -> tuple[Floats, Floats]:
+        """The field of charges at Y, sum_j c_j w(|y - y_j|^2), and its gradient, at the rows of `at`."""
+
+    def spread(self, Y: Floats, charges: Floats | None, shape: GridShape, threads: int, /) -> Floats:
+        """Charges on the nodes of a grid, by cubic B-splines, float32."""
+
+    def gather(self, values: Floats, shape: GridShape, Y: Floats, threads: int, /) -> tuple[Floats, Floats]:
+        """The spline through the nodes' values at each point, and its gradient."""
+
+    def column_bounds(self, Y: Floats, /) -> tuple[Floats, Floats]:
+        """The smallest and the largest value of each column."""
+
+    def advance_inplace(
+        self,
+        Y: Floats,
+        velocity: Floats,
+        gains: Floats | None,
+        forces: tuple[Floats, Floats, Floats],
+        how: tuple[float, float, float, float, float],
+        threads: int,
+        /,
+    ) -> None:
+        """One step of descent: forces are attraction, repulsion, weights; how is pull, push, rate, momentum, limit."""
+
+    def placed(
+        self,
+        points: tuple[Floats, Indices, Floats],
+        frozen: Floats,
+        law: LawCode,
+        strength: float,
+        field: tuple[Floats, GridShape] | None,
+        threads: int,
+        /,
+    ) -> Floats:
+        """New points (start, neighbours, affinities) where they come to rest among frozen ones."""
+
+
+class Kernels(ForceKernels, Protocol):
     """The kernels of one instruction set; `backend/reference.py` says in NumPy what each returns."""
 
     simd: str

@@ -1,0 +1,202 @@
+#include <nanobind/stl/vector.h>
+
+#include "attraction.hpp"
+#include "fourier.hpp"
+#include "graphs.hpp"
+#include "grid.hpp"
+#include "joint.hpp"
+#include "motion.hpp"
+#include "perplexity.hpp"
+#include "placing.hpp"
+#include "repulsion.hpp"
+#include "sparse.hpp"
+
+namespace lowfold::bindings {
+namespace {
+
+/// (name, degrees of freedom)
+using LawOf = std::tuple<std::string, double>;
+/// (size, origin, spacing)
+using Shape = std::tuple<std::vector<std::size_t>, std::vector<double>, double>;
+
+template <class Use>
+auto with_law_of(const LawOf& law, const Use& use) {
+    return with_law(std::get<0>(law), std::get<1>(law), use);
+}
+
+template <int D>
+GridShape<D> grid_shape(const Shape& shape) {
+    const auto& [size, origin, spacing] = shape;
+    GridShape<D> out;
+    if (size.size() != D || origin.size() != D) throw nb::value_error("the grid has another number of dimensions");
+    for (int p = 0; p < D; ++p) {
+        if (size[p] < 4) throw nb::value_error("a grid has at least four nodes in each direction");
+        out.size[p] = size[p];
+        out.origin[p] = origin[p];
+    }
+    out.spacing = spacing;
+    out.inverse = 1 / spacing;
+    return out;
+}
+
+template <class Use>
+void with_grid(const Shape& shape, const Use& use) {
+    const std::size_t dimensions = std::get<0>(shape).size();
+    if (dimensions == 1) return use(grid_shape<1>(shape));
+    if (dimensions == 2) return use(grid_shape<2>(shape));
+    if (dimensions == 3) return use(grid_shape<3>(shape));
+    throw nb::value_error("a grid has one, two or three dimensions");
+}
+
+template <class T>
+const T* data_or_null(const std::optional<Vector<T>>& array) {
+    return array ? array->data() : nullptr;
+}
+
+template <class T>
+using Fields = std::tuple<NewArray<T, 1>, NewArray<T, 2>>;
+
+template <class T>
+void bind_typed(nb::module_& m) {
+    m.def("perplexity_rows", [](const Matrix<T>& distances, const Vector<double>& perplexities, int threads) {
+        auto out = new_matrix<float>(distances.shape(0), distances.shape(1));
+        run(threads, [&](const Context& context) {
+            perplexity_rows(context, view(distances), perplexities.data(), perplexities.shape(0), out.data());
+        });
+        return out;
+    });
+    m.def("attraction", [](const Sparse<T>& P, const Matrix<T>& Y, const LawOf& law, int threads) {
+        auto out = new_matrix<T>(Y.shape(0), Y.shape(1));
+        with_law_of(law, [&](const auto& which) {
+            run(threads, [&](const Context& context) { attraction(context, view(P), view(Y), which, out.data()); });
+        });
+        return out;
+    });
+    m.def("attraction_cost", [](const Sparse<T>& P, const Matrix<T>& Y, const LawOf& law, int threads) {
+        return with_law_of(law, [&](const auto& which) {
+            return run(threads,
+                       [&](const Context& context) { return attraction_cost(context, view(P), view(Y), which); });
+        });
+    });
+    m.def(
+        "exact_field",
+        [](const Matrix<T>& Y, const std::optional<Vector<T>>& charges, const LawOf& law, const Matrix<T>& at,
+           int threads) -> Fields<T> {
+            auto potential = new_vector<T>(at.shape(0));
+            auto gradient = new_matrix<T>(at.shape(0), at.shape(1));
+            with_law_of(law, [&](const auto& which) {
+                run(threads, [&](const Context& context) {
+                    const ExactField field(view(Y), data_or_null(charges), which);
+                    exact_field(context, field, view(at), potential.data(), gradient.data());
+                });
+            });
+            return {potential, gradient};
+        },
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+}
+
+NewArray<float, 1> spread(const Matrix<float>& Y, const std::optional<Vector<float>>& charges, const Shape& shape,
+                          int threads) {
+    NewArray<float, 1> out;
+    with_grid(shape, [&]<int D>(const GridShape<D>& grid) {
+        out = new_vector<float>(grid.nodes());
+        run(threads, [&](const Context& context) {
+            Spreading<D>(context, view(Y), grid).spread(data_or_null(charges), out.data());
+        });
+    });
+    return out;
+}
+
+Fields<float> gathered(const Vector<float>& values, const Shape& shape, const Matrix<float>& Y, int threads) {
+    auto potential = new_vector<float>(Y.shape(0));
+    auto gradient = new_matrix<float>(Y.shape(0), Y.shape(1));
+    with_grid(shape, [&]<int D>(const GridShape<D>& grid) {
+        run(threads, [&](const Context& context) {
+            gather(context, grid, values.data(), view(Y), potential.data(), gradient.data());
+        });
+    });
+    return {potential, gradient};
+}
+
+template <class T>
+using Block = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+/// how: pull, push, rate, momentum, limit
+void advance(const Block<float>& Y, const Block<float>& velocity, const std::optional<Block<float>>& gains,
+             const std::tuple<Matrix<float>, Matrix<float>, Vector<float>>& forces,
+             const std::tuple<float, float, float, float, float>& how, int threads) {
+    const auto& [attraction, repulsion, weights] = forces;
+    const auto [pull, push, rate, momentum, limit] = how;
+    const Moving points{{Y.data(), Y.shape(0), Y.shape(1)}, velocity.data(), gains ? gains->data() : nullptr};
+    run(threads, [&](const Context& context) {
+        advance_inplace(context, points, attraction.data(), repulsion.data(), weights.data(),
+                        {pull, push, rate, momentum, limit});
+    });
+}
+
+std::tuple<NewArray<float, 1>, NewArray<float, 1>> bounds(const Matrix<float>& Y) {
+    auto low = new_vector<float>(Y.shape(1)), high = new_vector<float>(Y.shape(1));
+    column_bounds(view(Y), low.data(), high.data());
+    return {low, high};
+}
+
+/// New points start at Y and are returned where they came to rest; the field is on a grid, or that of all points.
+NewArray<float, 2> placed(const std::tuple<Matrix<float>, Matrix<std::int32_t>, Matrix<float>>& points,
+                          const Matrix<float>& frozen, const LawOf& law, double strength,
+                          const std::optional<std::tuple<Vector<float>, Shape>>& field, int threads) {
+    const auto& [Y, neighbors, P] = points;
+    auto out = new_matrix<float>(Y.shape(0), Y.shape(1));
+    std::copy_n(Y.data(), Y.size(), out.data());
+    const MatrixView<float> moving{out.data(), Y.shape(0), Y.shape(1)};
+    const Placing how{.strength = strength};
+    with_law_of(law, [&](const auto& which) {
+        const auto place = [&](const auto& of) {
+            run(threads, [&](const Context& context) {
+                place_inplace(context, of, view(frozen), which, {view(neighbors), P.data()}, how, moving);
+            });
+        };
+        if (field)
+            with_grid(std::get<1>(*field),
+                      [&]<int D>(const GridShape<D>& grid) { place(GridField<D>{grid, std::get<0>(*field).data()}); });
+        else
+            place(ExactField(view(frozen), static_cast<const float*>(nullptr), which));
+    });
+    return out;
+}
+
+}  // namespace
+
+void bind_forces(nb::module_& m) {
+    bind_typed<float>(m);
+    bind_typed<double>(m);
+    m.def("joint_affinity",
+          [](const Matrix<std::int32_t>& neighbors, const Matrix<float>& P, float scale, int threads) {
+              return arrays(run(threads, [&](const Context& context) {
+                  return JointAffinity(view(neighbors), P.data(), scale).build(context);
+              }));
+          });
+    m.def("spread", &spread, nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
+    m.def("gather", &gathered);
+    m.def("column_bounds", &bounds);
+    nb::class_<PlaneConvolution>(m, "PlaneConvolution")
+        .def("__init__",
+             [](PlaneConvolution* self, std::size_t rows, std::size_t columns, const Matrix<float>& kernel) {
+                 if (kernel.shape(0) != 2 * rows || kernel.shape(1) != columns + 1)
+                     throw nb::value_error("the kernel's transform must have shape (2 rows, columns + 1)");
+                 new (self) PlaneConvolution(rows, columns, kernel.data());
+             })
+        .def(
+            "run_inplace",
+            [](const PlaneConvolution& self,
+               const nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>& values, int threads) {
+                if (values.size() != self.rows() * self.columns())
+                    throw nb::value_error("the values must have the shape of the grid");
+                run(threads, [&](const Context& context) { self.run_inplace(context, values.data()); });
+            },
+            nb::arg().noconvert(), nb::arg());
+    m.def("advance_inplace", &advance, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert().none(),
+          nb::arg(), nb::arg(), nb::arg());
+    m.def("placed", &placed, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
+}
+
+}  // namespace lowfold::bindings

@@ -1,0 +1,185 @@
+"""The affinities of a force method: from neighbours by perplexity, or as given; and those of new points."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from lowfold import inputs
+from lowfold.affinity.perplexity import Perplexity, neighbors_needed, perplexity_rows, symmetrized
+from lowfold.backend import native
+from lowfold.backend.protocol import Sparse
+from lowfold.errors import DataError
+from lowfold.neighbors.index import index_of
+from lowfold.neighbors.interface import Settings
+from lowfold.types import Floats, Indices
+
+ORDER_NEIGHBORS = 8  # of each point: enough to put neighbours near each other in memory
+
+
+class Affinities(ABC):
+    """Affinities between the training points, and from new points to them.
+
+    order (n,): the points in an order in which neighbours lie near each other in memory; the entries are in it.
+    """
+
+    order: NDArray[np.intp]
+
+    @abstractmethod
+    def entries(self, total: float, threads: int) -> Sparse:
+        """(P + P^T) / 2 by rows, float32, with rows P of equal sums and entries of the given sum."""
+
+    @abstractmethod
+    def information(self, total: float, *, joint: bool) -> float:
+        """sum p log p of the symmetric (joint) or of the row-wise affinities, of the given sum."""
+
+    @abstractmethod
+    def new(self, values: Any, threads: int) -> tuple[Indices, Floats]:
+        """(neighbours, affinities of sum 1) of each new point."""
+
+    @abstractmethod
+    def findings(self) -> dict[str, Any]:
+        """For the report of a fit."""
+
+
+class NeighborAffinities(Affinities):
+    """Gaussian affinities to the nearest neighbours, with a given perplexity."""
+
+    def __init__(self, data: inputs.Data, perplexity: Perplexity, settings: Settings, threads: int) -> None:
+        self._perplexity = perplexity
+        self._k = neighbors_needed(perplexity, data.n)
+        if data.kind == inputs.GRAPH:
+            self._k = min(self._k, _fewest_neighbors(data.values))
+        self._index = index_of(data, settings)
+        found = self._index.query(None, self._k)
+        self._recall = found.recall
+        self._neighbors: Indices = found.indices
+        self._P = perplexity_rows(found.distances, perplexity, threads)
+        self.order = good_order(found.indices[:, :ORDER_NEIGHBORS])
+
+    def entries(self, total: float, threads: int) -> Sparse:
+        """In the good order."""
+        n = len(self.order)
+        place = np.empty(n, np.int32)
+        place[self.order] = np.arange(n, dtype=np.int32)
+        entries = symmetrized(place[self._neighbors[self.order]], self._P[self.order], total / (2 * n), threads)
+        self._joint = float(_information(entries[2]))
+        return entries
+
+    def information(self, total: float, *, joint: bool) -> float:
+        """Known once the entries are made."""
+        if joint:
+            return self._joint
+        n = len(self.order)
+        return float(_information(self._P)) * total / n + total * float(np.log(total / n))
+
+    def forget(self) -> None:
+        """Lets go of what only the fit needs."""
+        del self._neighbors, self._P
+
+    def new(self, values: Any, threads: int) -> tuple[Indices, Floats]:
+        """By the same rule as those of the training points."""
+        found = self._index.query(values, self._k)
+        return found.indices, perplexity_rows(found.distances, self._perplexity, threads)
+
+    def findings(self) -> dict[str, Any]:
+        """The neighbours."""
+        return {"neighbours": self._k, "neighbour recall": self._recall}
+
+
+class GivenAffinities(Affinities):
+    """A symmetric matrix of the user's own; what is on its diagonal is passed over."""
+
+    def __init__(self, W: Any) -> None:
+        W = csr_array(W, dtype=np.float64, copy=True)
+        W.setdiag(0)
+        W.eliminate_zeros()
+        sums = np.asarray(W.sum(axis=1))
+        alone = np.flatnonzero(sums == 0)
+        if len(alone):
+            raise DataError(
+                f"{len(alone)} of {len(sums)} points (the first is point {alone[0]}) have no affinity to any other, so "
+                f"nothing holds them. Leave them out, or add affinities to them."
+            )
+        self.order = np.asarray(reverse_cuthill_mckee(W, symmetric_mode=True), np.intp)
+        self._W, self._sums = W, sums
+
+    def entries(self, total: float, threads: int) -> Sparse:
+        """In the good order; rows are first brought to the same sum where the total asks for that."""
+        n = len(self.order)
+        W = self._W / self._W.sum() if total == 1 else self._rows(total / n)
+        W = csr_array((W + W.T) / 2)[self.order][:, self.order].tocsr()
+        W.sort_indices()
+        self._joint = float(_information(W.data))
+        return W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data.astype(np.float32)
+
+    def _rows(self, each: float) -> csr_array:
+        data = self._W.data * np.repeat(each / self._sums, np.diff(self._W.indptr))
+        return csr_array((data, self._W.indices, self._W.indptr), shape=self._W.shape)
+
+    def information(self, total: float, *, joint: bool) -> float:
+        """Known once the entries are made."""
+        return self._joint if joint else float(_information(self._rows(total / len(self.order)).data))
+
+    def new(self, values: Any, threads: int) -> tuple[Indices, Floats]:
+        """Rows of affinities to the training points, filled up with zeros to the same length."""
+        rows = csr_array(values) if issparse(values) else csr_array(np.asarray(values, np.float64))
+        rows.eliminate_zeros()
+        counts = np.diff(rows.indptr)
+        if (counts == 0).any():
+            raise DataError(
+                f"Row {int(np.argmin(counts))} of X has no affinity to any training point, so nothing says where it "
+                f"belongs. Leave such rows out."
+            )
+        shape = (rows.shape[0], int(counts.max()))
+        filled = np.arange(shape[1]) < counts[:, None]
+        neighbors, P = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+        neighbors[filled] = rows.indices
+        P[filled] = rows.data / np.repeat(np.asarray(rows.sum(axis=1)), counts)
+        return neighbors, P
+
+    def forget(self) -> None:
+        """Lets go of what only the fit needs."""
+        del self._W
+
+    def findings(self) -> dict[str, Any]:
+        """Nothing was looked for."""
+        return {"affinities": "given"}
+
+
+def affinities_of(
+    data: inputs.Data, perplexity: Perplexity, settings: Settings, threads: int
+) -> NeighborAffinities | GivenAffinities:
+    """By perplexity, or as given."""
+    if data.kind == inputs.AFFINITY:
+        return GivenAffinities(data.values)
+    return NeighborAffinities(data, perplexity, settings, threads)
+
+
+def good_order(neighbors: Indices) -> NDArray[np.intp]:
+    """An order in which neighbours lie near each other (Cuthill and McKee 1969)."""
+    n, k = neighbors.shape
+    begin, columns, lengths = native.kernels.symmetric_graph(
+        np.ascontiguousarray(neighbors), np.ones((n, k), np.float32), 1
+    )
+    graph = csr_array((lengths, columns, begin), shape=(n, n))
+    return np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), np.intp)
+
+
+def _fewest_neighbors(graph: csr_array) -> int:
+    """The smallest number of stored neighbours of a point, itself not counted."""
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    counts = np.bincount(rows[rows != graph.indices], minlength=graph.shape[0])
+    return max(1, int(counts.min()))
+
+
+def _information(p: Any) -> Any:
+    """sum p log p, in float64; 0 log 0 is 0."""
+    p = np.asarray(p).ravel()
+    parts = [p[begin : begin + 2**20].astype(np.float64) for begin in range(0, len(p), 2**20)]
+    return sum(float(np.sum(part * np.log(np.where(part > 0, part, 1.0)))) for part in parts)

@@ -1,0 +1,90 @@
+"""Elastic embedding (Carreira-Perpinan 2010).
+
+E(Y; lambda) = sum_ij w+_ij |y_i - y_j|^2 + lambda sum_ij w-_ij exp(-|y_i - y_j|^2): Laplacian eigenmaps' energy, and a
+repulsion instead of their constraint. w+ are neighbour affinities (row sums near 1), or those given with
+metric="affinity"; w-_ij = m_i m_j with masses m. At lambda -> 0 everything lies in one point, which opens along the
+Laplacian's lowest eigenvectors as lambda grows; following the minimum from there (homotopy) avoids poor ones. Steps are
+divided by each point's stiffness 4 sum_j w+_ij, the diagonal of the attraction's Hessian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from lowfold import inputs
+from lowfold.errors import DataError
+from lowfold.force.law import GAUSSIAN, Law
+from lowfold.force.method import ForceMethod
+from lowfold.force.problem import NONE
+from lowfold.force.schedule import Phase
+from lowfold.options import option
+from lowfold.types import Floats, Step
+
+
+class ElasticEmbedding(ForceMethod):
+    """Elastic embedding: springs between neighbours, and a repulsion of strength lambda between all points.
+
+    embedding_, path_ (the strengths passed through and the embedding at each), loss_ (also energy_), history_,
+    gradient_norm_, n_iter_, report_.
+    """
+
+    normalisation: ClassVar[str] = NONE
+    default_init: ClassVar[str] = "spectral"
+
+    strength: float = option(0.1, above=0, help="strength lambda of the repulsion")
+    path: int = option(
+        12, low=1, help="number of strengths, in equal ratios, on the way from 1 / n_samples to strength"
+    )
+    mass: np.ndarray | None = option(
+        None, help="array of each point's mass: points repel each other by the product of theirs; None: 1 each"
+    )
+
+    @property
+    def _law(self) -> Law:
+        return GAUSSIAN
+
+    @property
+    def energy_(self) -> float:
+        """The energy that was reached."""
+        return self.loss_
+
+    def _optimise(self, phases: list[Phase]) -> Iterator[Step]:
+        """Follows the minimum over the strengths; the last one as long as the schedule says."""
+        problem = self._descent.problem
+        strengths = np.geomspace(min(1 / problem.n, self.strength), self.strength, self.path)
+        self.path_: list[tuple[float, Floats]] = []
+        descent = [phase for phase in phases if phase.name in ("descent", "cooling")]
+        for strength in strengths[:-1]:
+            self._descent.turn_to(problem.with_strength(float(strength)))
+            step = None
+            for step in super()._optimise([Phase("homotopy", 60, descent[0].rate, 0.9, tolerance=1e-3)]):
+                yield step
+            if step is not None:
+                self.path_.append((float(strength), step.embedding))
+        self._descent.turn_to(problem)
+        yield from super()._optimise(descent)
+
+    def _finished(self, findings: dict[str, object]) -> Floats:
+        Y = super()._finished(findings)
+        self.path_.append((self.strength, Y))
+        return Y
+
+    def _constant(self, total: float) -> float:
+        return 0.0
+
+    def _strength(self) -> float:
+        return self.strength
+
+    def _masses(self, data: inputs.Data) -> Floats | None:
+        if self.mass is None:
+            return None
+        mass = np.asarray(self.mass, np.float32)
+        if mass.shape != (data.n,) or not (np.isfinite(mass) & (mass >= 0)).all():
+            raise DataError(
+                f"mass has shape {mass.shape} and a smallest entry of {mass.min(initial=np.inf):g}; it needs a number "
+                f"of at least 0 for each of the {data.n} samples. Pass such an array, or None."
+            )
+        return mass

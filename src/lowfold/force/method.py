@@ -1,0 +1,212 @@
+"""What the force methods share: affinities, a problem, the loop, and new points among frozen ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from lowfold import inputs
+from lowfold.backend import native
+from lowfold.errors import ConvergenceWarning, ParameterError
+from lowfold.estimator import Estimator, Stopwatch
+from lowfold.force.affinities import affinities_of
+from lowfold.force.descend import Descent
+from lowfold.force.law import Law
+from lowfold.force.problem import GLOBAL, NONE, ForceProblem
+from lowfold.force.repulsion import GRID_DIMENSIONS, Grid, engine_of, repulsion_option
+from lowfold.force.schedule import Annealed, Classical, Phase, schedule_of, schedule_option
+from lowfold.force.start import init_option, start_of
+from lowfold.neighbors.engines import Exact
+from lowfold.neighbors.interface import SEEDED, Settings, metric_option
+from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
+from lowfold.types import Floats, Step
+
+Callback = Callable[[Step], Any]
+
+
+class ForceMethod(Estimator):
+    """Points that attract each other by their affinities in the data, and repel each other in the embedding."""
+
+    accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS) | {inputs.AFFINITY}
+    normalisation: ClassVar[str] = GLOBAL
+    default_init: ClassVar[str] = "pca"  # of rows, for init="auto"
+
+    n_components: int = option(2, low=1, help="number of coordinates of the embedding")
+    perplexity: float | tuple[float, ...] = option(
+        30.0, above=0, help="effective number of neighbours; a tuple of several takes the mean of their affinities"
+    )
+    schedule: str | Annealed | Classical = schedule_option()
+    init: str | np.ndarray = init_option()
+    repulsion: str | Exact | Grid = repulsion_option()
+    metric: str | Callable[..., float] = metric_option()
+    callback: Callable[[Step], Any] | None = option(
+        None, help="function that is called with each Step of the optimisation; if it returns True, it ends there"
+    )
+    n_jobs: int | None = n_jobs_option()
+    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(
+        "a random start, and of " + SEEDED
+    )
+    memory_limit: float | None = memory_limit_option()
+
+    @property
+    @abstractmethod
+    def _law(self) -> Law: ...
+
+    def resume(self, max_iter: int | None = None) -> ForceMethod:
+        """Goes on from where the optimisation stopped, for up to max_iter iterations (None: as the schedule says)."""
+        check_is_fitted(self)
+        last = [phase for phase in self._phases() if phase.name == "descent"][-1]
+        count = last.iterations if max_iter is None else max_iter
+        tolerance = last.tolerance if max_iter is None else None
+        findings = dict(self.report_.findings)
+        self._drain(self._optimise([dataclasses.replace(last, iterations=count, tolerance=tolerance)]))
+        self.embedding_ = self._finished(findings).astype(self.embedding_.dtype)
+        self.report_ = dataclasses.replace(self.report_, findings=findings)
+        return self
+
+    def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
+        self._prepare(data, watch, findings)
+        with watch.stage("optimisation"):
+            try:
+                self._drain(self._optimise(self._phases()))
+            except KeyboardInterrupt:
+                self.embedding_ = self._finished(findings).astype(data.values.dtype)
+                raise
+        with watch.stage("finish"):
+            return self._finished(findings)
+
+    def _prepare(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> None:
+        self._check(data)
+        settings = Settings(metric=self.metric, n_jobs=self.n_jobs, random_state=self.random_state)
+        with watch.stage("affinities"):
+            self._affinities = affinities_of(data, self.perplexity, settings, self._threads)
+            total = 1.0 if self.normalisation == GLOBAL else float(data.n)
+            P = self._affinities.entries(total, self._threads)
+            constant = self._constant(total)
+            self._affinities.forget()
+        findings.update(self._affinities.findings())
+        schedule = schedule_of(self.schedule)
+        with watch.stage("start"):
+            shape = self.n_components, schedule.start_size, seed_of(self.random_state)
+            Y = start_of(self._init(data), data, P, self._affinities.order, shape)
+        engine = engine_of(self.repulsion, self._law, (data.n, self.n_components), self._threads)
+        findings["repulsion"] = engine.name
+        masses = self._masses(data)
+        problem = ForceProblem(
+            P,
+            self._law,
+            engine,
+            self._threads,
+            self.normalisation,
+            self._strength(),
+            constant,
+            None if masses is None else masses[self._affinities.order],
+        )
+        self._descent = Descent(problem, Y)
+        self._equal = None if self._training is None else self._training.find(data.values, self._threads)
+
+    def _constant(self, total: float) -> float:
+        """What makes the loss a Kullback-Leibler divergence: sum p log p."""
+        return self._affinities.information(total, joint=self.normalisation == GLOBAL)
+
+    def _strength(self) -> float:
+        return 1.0
+
+    def _masses(self, data: inputs.Data) -> Floats | None:
+        return None
+
+    def _init(self, data: inputs.Data) -> Any:
+        if not isinstance(self.init, str) or self.init != "auto":
+            return self.init
+        return self.default_init if data.kind in (inputs.ROWS, inputs.SPARSE_ROWS) else "spectral"
+
+    def _phases(self) -> list[Phase]:
+        phases = schedule_of(self.schedule).phases(self._descent.problem.n)
+        return [dataclasses.replace(phase, rate=phase.rate * self._law.steadiness) for phase in phases]
+
+    def _optimise(self, phases: list[Phase]) -> Iterator[Step]:
+        """Runs the phases, a Step after each iteration."""
+        descent = self._descent
+        for phase in descent.run(phases):
+            looked = bool(descent.history) and descent.history[-1][0] == descent.iteration - 1
+            yield Step(
+                descent.iteration,
+                phase.name,
+                descent.Y,
+                self._affinities.order,
+                descent.loss if looked else None,
+                descent.gradient_norm if looked else None,
+            )
+
+    def _drain(self, steps: Iterator[Step]) -> None:
+        for step in steps:
+            if self.callback is not None and self.callback(step) is True:
+                break
+
+    def _finished(self, findings: dict[str, Any]) -> Floats:
+        """The embedding in the order of the data; what the optimisation says about itself is stored."""
+        descent = self._descent
+        descent.settle()
+        self.loss_ = descent.loss
+        self.gradient_norm_ = descent.gradient_norm
+        self.n_iter_ = descent.iteration
+        self.history_ = np.array(descent.history)
+        findings.update(
+            loss=self.loss_, iterations=self.n_iter_, converged=descent.converged, gradient=self.gradient_norm_
+        )
+        if descent.diverged:
+            warnings.warn(
+                f"The optimisation diverged after {descent.iteration} iterations; the best embedding before that is "
+                f"returned, with a loss of {self.loss_:.3g}. Lower the learning rate of the schedule "
+                f"({schedule_of(self.schedule)!r}).",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        Y = np.empty_like(descent.Y)
+        Y[self._affinities.order] = descent.Y
+        if self._equal is not None:
+            Y = Y[self._equal]  # equal rows lie in one place
+        self._frozen = Y
+        masses = None
+        if descent.problem.masses is not None:
+            masses = np.empty(len(Y), np.float32)
+            masses[self._affinities.order] = descent.problem.masses
+        self._field = descent.problem.engine.frozen(Y, masses)
+        return Y
+
+    def _place(self, data: inputs.Data) -> Floats:
+        neighbors, P = self._affinities.new(data.values, self._threads)
+        # The neighbours that count most say where to begin: the mean of all may lie between two groups.
+        weights = np.square(P) / np.square(P).sum(axis=1, keepdims=True)
+        start = np.einsum("ij,ijd->id", weights, self._frozen[neighbors]).astype(np.float32)
+        problem = self._descent.problem
+        strength = problem.strength if self.normalisation == NONE else 0.0
+        return native.kernels.placed(
+            (start, neighbors, P), self._frozen, self._law.code, strength, self._field, self._threads
+        )
+
+    def _check(self, data: inputs.Data) -> None:
+        on_grid = isinstance(self.repulsion, Grid) or self.repulsion == "grid"
+        if on_grid and self.n_components > GRID_DIMENSIONS:
+            raise ParameterError(
+                f"n_components={self.n_components} with repulsion={self.repulsion!r}: a grid has at most "
+                f"{GRID_DIMENSIONS} dimensions. Use repulsion='exact' or 'auto'."
+            )
+        if isinstance(self.init, str) and self.init == "pca" and self.metric in ("precomputed", "affinity"):
+            raise ParameterError(
+                f"init='pca' needs rows of numbers, but metric={self.metric!r}. Use init='spectral' or 'random'."
+            )
+
+    def _memory(self, n_samples: int, n_features: int) -> int:
+        largest = max(self.perplexity) if isinstance(self.perplexity, tuple) else self.perplexity
+        k = min(3 * largest, n_samples)
+        return int(n_samples * (8 * n_features + 12 * k + 16 * k + 16 * k + 40 * self.n_components + 100)) + 50_000_000
+
+    def _cheaper(self) -> str:
+        return "Lower perplexity, or fit fewer samples and place the rest with transform."

@@ -1,0 +1,198 @@
+"""Repulsion: the field phi(y) = sum_j c_j w(|y - y_j|^2) of all points, and its gradient, at every point.
+
+With one charge per point, phi gives the normalisation (Z = sum_i phi(y_i) - w(0)) and its gradient the forces: of a
+kernel like 1 / (1 + r), sum_j (y_i - y_j) / (1 + r)^2 = -1/2 grad phi(y_i).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from lowfold.backend import native
+from lowfold.force.law import Law
+from lowfold.neighbors.engines import Exact
+from lowfold.options import documented, option
+from lowfold.types import Floats
+
+Field: TypeAlias = tuple[Floats, Floats]  # phi (n,) and its gradient (n, d)
+Shape: TypeAlias = tuple[list[int], list[float], float]  # nodes in each direction, the first node, the spacing
+
+GRID_DIMENSIONS = 3  # a grid has spacing^-d nodes
+EXACT_SIZE = 1000  # points up to which all pairs take no longer than a grid in the plane
+FEWEST_CELLS = 24  # across the embedding: a small one gets a finer grid, or its forces would be lost in the error
+ROOM = 1.3  # by which a grid may be larger than needed before it is made anew
+
+
+@documented
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Repulsion by convolution on a regular grid, O(n + g log g): `TSNE(repulsion=Grid(spacing=0.3))`."""
+
+    spacing: float = option(
+        0.5, above=0, high=2, help="distance of grid nodes, in units of the kernel's width; smaller is more exact"
+    )
+
+
+def repulsion_option() -> Any:
+    """The engine, as every force method declares it."""
+    return option(
+        "auto", choices=("auto", "exact", "grid"), help="way to sum the repulsion over all points, by name or engine"
+    )
+
+
+class Engine(Protocol):
+    """A way to the field of all points."""
+
+    name: str
+
+    def field(self, Y: Floats, charges: Floats | None = None) -> Field:
+        """phi and its gradient at each point; a charge is 1 unless given."""
+
+    def frozen(self, Y: Floats, charges: Floats | None) -> Any:
+        """The field of points that stay, for `native.kernels.placed`: (values, shape) on a grid, or None."""
+
+
+class ExactEngine:
+    """Every pair, in blocks."""
+
+    name = "exact"
+
+    def __init__(self, law: Law, threads: int) -> None:
+        self._law = law.code
+        self._threads = threads
+
+    def field(self, Y: Floats, charges: Floats | None = None) -> Field:
+        """phi and its gradient at each point."""
+        return native.kernels.exact_field(Y, charges, self._law, Y, self._threads)
+
+    def frozen(self, Y: Floats, charges: Floats | None) -> None:
+        """The points themselves are all that is needed."""
+
+
+class GridEngine:
+    """Charges are spread to a grid by cubic B-splines, convolved with the kernel, and read off by the same splines.
+
+    The kernel's coefficients c make sum_gh c_(g-h) B(y - g) B(y' - h) interpolate w between the nodes: its transform is
+    that of w on the nodes over the square of the spline's. They depend on the spacing and the size of the grid alone
+    and are kept while both last.
+    """
+
+    name = "grid"
+
+    def __init__(self, law: Law, spacing: float, threads: int) -> None:
+        self._law = law
+        self._spacing = spacing
+        self._threads = threads
+        self._kernel: tuple[Any, Convolution] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the kernel, which is made anew when it is needed."""
+        return self.__dict__ | {"_kernel": None}
+
+    def field(self, Y: Floats, charges: Floats | None = None) -> Field:
+        """phi and its gradient at each point."""
+        shape = self._shape(Y, margin=0.0)
+        values = self._convolved(Y, charges, shape)
+        return native.kernels.gather(values, shape, Y, self._threads)
+
+    def frozen(self, Y: Floats, charges: Floats | None) -> tuple[Floats, Shape]:
+        """The field on a grid with room around the points."""
+        shape = self._shape(Y, margin=0.1 * float(np.ptp(Y, axis=0).max()) + 2.0)
+        return self._convolved(Y, charges, shape), shape
+
+    def _shape(self, Y: Floats, margin: float) -> Shape:
+        bounds = native.kernels.column_bounds(Y)
+        low, high = bounds[0].astype(np.float64) - margin, bounds[1].astype(np.float64) + margin
+        span = high - low
+        finer = max(0, int(np.ceil(np.log2(FEWEST_CELLS * self._spacing / max(float(span.max()), 1e-12)))))
+        spacing = self._spacing / 2.0**finer
+        needed = np.ceil(span / spacing).astype(int) + 5
+        size = self._size(needed, spacing)
+        origin = (low + high) / 2 - spacing * (size - 1) / 2
+        return size.tolist(), origin.tolist(), spacing
+
+    def _size(self, needed: NDArray[np.int_], spacing: float) -> NDArray[np.int_]:
+        """The size of the last grid if it will do, else one with some room to grow."""
+        if self._kernel is not None:
+            (size, last), _ = self._kernel
+            if last == spacing and (needed <= size).all() and (np.asarray(size) <= ROOM * needed + 8).all():
+                return np.asarray(size)
+        return np.array([fft.next_fast_len(int(1.1 * cells), real=True) for cells in needed])
+
+    def _convolved(self, Y: Floats, charges: Floats | None, shape: Shape) -> Floats:
+        size, _, spacing = shape
+        values = native.kernels.spread(Y, charges, shape, self._threads)
+        if self._kernel is None or self._kernel[0] != (size, spacing):
+            self._kernel = (size, spacing), convolution(kernel_transform(self._law, size, spacing), size)
+        self._kernel[1].run_inplace(values, self._threads)
+        return values
+
+
+class Convolution(Protocol):
+    """Convolution of values on a grid with a kernel."""
+
+    def run_inplace(self, values: Floats, threads: int, /) -> None:
+        """values <- kernel * values."""
+
+
+class SciPyConvolution:
+    """In any number of dimensions, one after another, so that rows of zeros are never transformed."""
+
+    def __init__(self, size: list[int], kernel: NDArray[np.float32]) -> None:
+        self._size = size
+        self._kernel = kernel
+
+    def run_inplace(self, values: Floats, threads: int, /) -> None:
+        """values <- kernel * values."""
+        size = self._size
+        waves: Any = fft.rfft(values.reshape(size), n=2 * size[-1], axis=-1, workers=threads)
+        for axis in range(len(size) - 1):
+            waves = fft.fft(waves, n=2 * size[axis], axis=axis, workers=threads, overwrite_x=True)
+        waves *= self._kernel
+        for axis in range(len(size) - 1):
+            waves = fft.ifft(waves, axis=axis, workers=threads, overwrite_x=True)
+            waves = waves[(slice(None),) * axis + (slice(size[axis]),)]
+        values[:] = fft.irfft(waves, n=2 * size[-1], axis=-1, workers=threads)[..., : size[-1]].ravel()
+
+
+def convolution(kernel: NDArray[np.float32], size: list[int]) -> Convolution:
+    """By the kernel's transform: in the plane by transforms of our own, elsewhere by SciPy's."""
+    if len(size) == 2:
+        return native.kernels.PlaneConvolution(size[0], size[1], kernel)
+    return SciPyConvolution(size, kernel)
+
+
+def kernel_transform(law: Law, size: list[int], spacing: float) -> NDArray[np.float32]:
+    """The real transform of the kernel's coefficients on a grid of twice the size, wrapped around.
+
+    The kernel is even in every direction, so that a cosine transform of one corner tells all.
+    """
+    r = np.zeros((1,) * len(size))
+    smoothing = np.ones((1,) * len(size))
+    for axis, cells in enumerate(size):
+        along = [1] * len(size)
+        along[axis] = -1
+        steps = np.arange(cells + 1).reshape(along)
+        r = r + (spacing * steps) ** 2
+        smoothing = smoothing * (4 + 2 * np.cos(np.pi * steps / cells)) / 6
+    transform = fft.dctn(law.weight(r), type=1, overwrite_x=True) / smoothing**2
+    for axis in range(len(size) - 1):
+        mirrored = np.flip(transform, axis)[(slice(None),) * axis + (slice(1, -1),)]
+        transform = np.concatenate([transform, mirrored], axis)
+    return np.ascontiguousarray(transform, dtype=np.float32)
+
+
+def engine_of(repulsion: Any, law: Law, shape: tuple[int, int], threads: int) -> Engine:
+    """The engine asked for; "auto" chooses by cost."""
+    n, d = shape
+    if repulsion == "auto":
+        repulsion = "exact" if d > GRID_DIMENSIONS or n <= EXACT_SIZE else "grid"
+    if isinstance(repulsion, Exact) or repulsion == "exact":
+        return ExactEngine(law, threads)
+    grid = repulsion if isinstance(repulsion, Grid) else Grid()
+    return GridEngine(law, grid.spacing, threads)
