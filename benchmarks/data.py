@@ -29,6 +29,12 @@ def load(name: str, *, smoke: bool = False) -> NDArray[np.float32]:
     return np.ascontiguousarray(X[:SMOKE_ROWS]) if smoke else X
 
 
+def labels(name: str) -> NDArray[np.int_]:
+    """The class of each row."""
+    with np.load(_file(name)) as arrays:
+        return np.asarray(arrays["y"], dtype=int)
+
+
 def require(names: Iterable[str]) -> None:
     """Ends the run before anything is measured if one of these sets is missing."""
     for name in names:

@@ -49,6 +49,20 @@ def in_new_process(script: str, *arguments: str) -> float:
     return float(done.stdout.splitlines()[-1])
 
 
+def seconds_of(*arguments: str) -> float:
+    """The wall time of a new Python process with these arguments."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def in_new_process_json(script: str, *arguments: str) -> dict[str, Any]:
+    """What a script prints last, as JSON, when it is run with these arguments."""
+    done = subprocess.run([sys.executable, script, *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    content: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return content
+
+
 def memory_mb(task: Mapping[str, Any], data_bytes: int) -> float:
     """Megabytes that a search needs at its peak, data included, above what importing and compiling need."""
     baseline = run({**task, "warm": True, "load_only": True})["peak"]

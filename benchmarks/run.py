@@ -10,7 +10,19 @@ from pathlib import Path
 import table
 
 FOLDER = Path(__file__).resolve().parent
-SCRIPTS = ("knn_approximate", "knn_exact", "knn_simd", "first_call", "import_time", "pca", "spectral", "eigenvectors")
+SCRIPTS = (
+    "knn_approximate",
+    "knn_exact",
+    "knn_simd",
+    "first_call",
+    "import_time",
+    "pca",
+    "spectral",
+    "eigenvectors",
+    "tsne",
+    "forces",
+    "schedules",
+)
 
 
 def main() -> int:

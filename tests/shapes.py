@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from scipy.spatial.distance import cdist
 
 
 def swiss_roll(n: int, seed: int = 0) -> tuple[Any, Any]:
@@ -42,3 +43,27 @@ def up_to_signs(A: Any, B: Any) -> float:
     """The largest difference after the columns of A are turned to the signs of those of B, relative to B."""
     signs = np.sign((A * B).sum(axis=0))
     return float(np.abs(A * signs - B).max() / np.abs(B).max())
+
+
+def conditional_by_definition(X, perplexity):
+    """Gaussian affinities of each point to its 3 perplexity nearest, by bisection, written out."""
+    D = cdist(X, X, "sqeuclidean")
+    n, k = len(X), int(3 * perplexity)
+    P = np.zeros((n, n))
+    for i in range(n):
+        order = np.argsort(D[i], kind="stable")
+        near = order[order != i][:k]
+        low, high = -60.0, 60.0
+        for _ in range(200):
+            w = np.exp(-np.exp((low + high) / 2) * (D[i, near] - D[i, near].min()))
+            p = w / w.sum()
+            wide = -(p * np.log(np.maximum(p, 1e-300))).sum() > np.log(perplexity)
+            low, high = ((low + high) / 2, high) if wide else (low, (low + high) / 2)
+        P[i, near] = p
+    return P
+
+
+def joint_by_definition(X, perplexity):
+    """The joint probabilities of t-SNE, written out."""
+    P = conditional_by_definition(X, perplexity)
+    return (P + P.T) / (2 * len(X))

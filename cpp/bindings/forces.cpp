@@ -81,18 +81,18 @@ void bind_typed(nb::module_& m) {
     m.def(
         "exact_field",
         [](const Matrix<T>& Y, const std::optional<Vector<T>>& charges, const LawOf& law, const Matrix<T>& at,
-           int threads) -> Fields<T> {
+           const std::optional<Vector<std::int32_t>>& skip, int threads) -> Fields<T> {
             auto potential = new_vector<T>(at.shape(0));
             auto gradient = new_matrix<T>(at.shape(0), at.shape(1));
             with_law_of(law, [&](const auto& which) {
                 run(threads, [&](const Context& context) {
                     const ExactField field(view(Y), data_or_null(charges), which);
-                    exact_field(context, field, view(at), potential.data(), gradient.data());
+                    exact_field(context, field, view(at), data_or_null(skip), potential.data(), gradient.data());
                 });
             });
             return {potential, gradient};
         },
-        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
 }
 
 NewArray<float, 1> spread(const Matrix<float>& Y, const std::optional<Vector<float>>& charges, const Shape& shape,

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from lowfold import datasets, markov
 from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
-from lowfold.force.elastic_embedding import ElasticEmbedding
+from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
 from lowfold.force.repulsion import Grid
 from lowfold.force.schedule import Annealed, Classical
 from lowfold.force.sne import SNE
@@ -54,6 +54,7 @@ __all__ = [
     "Grid",
     "Heat",
     "HessianLLE",
+    "Homotopy",
     "Isomap",
     "KernelPCA",
     "LaplacianEigenmaps",

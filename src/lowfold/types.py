@@ -86,7 +86,7 @@ class Step:
 
     iteration: int
     phase: str
-    inner: Floats = field(repr=False)
+    inner: Floats = field(repr=False)  # the coordinates in the optimiser's own order
     order: NDArray[np.intp] = field(repr=False)
     loss: float | None = None
     gradient_norm: float | None = None

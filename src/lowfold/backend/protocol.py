@@ -76,9 +76,10 @@ class ForceKernels(Protocol):
         """sum_ij p_ij (-log w(r_ij))."""
 
     def exact_field(
-        self, Y: Floats, charges: Floats | None, law: LawCode, at: Floats, threads: int, /
+        self, Y: Floats, charges: Floats | None, law: LawCode, at: Floats, skip: Indices | None, threads: int, /
     ) -> tuple[Floats, Floats]:
-        """The field of charges at Y, sum_j c_j w(|y - y_j|^2), and its gradient, at the rows of `at`."""
+        """The field of charges at Y, sum_j c_j w(|y - y_j|^2), and its gradient, at the rows of `at`; row i without
+        charge skip[i]."""
 
     def spread(self, Y: Floats, charges: Floats | None, shape: GridShape, threads: int, /) -> Floats:
         """Charges on the nodes of a grid, by cubic B-splines, float32."""

@@ -13,6 +13,9 @@ from lowfold.types import Floats
 
 LONGEST_STEP = 5.0  # in units of the kernel's width: what goes farther has left its neighbours behind
 
+PATIENCE = 4  # looks in a row at which the loss is above its lowest: momentum makes it swing a little on its way down
+RISE = 0.1  # of the lowest loss seen, or of 1: an optimisation that ends so far above it went astray
+
 
 class Descent:
     """The state of an optimisation: where the points are and how they move. It can be continued at any time.
@@ -40,8 +43,8 @@ class Descent:
         """Goes through the phases; yields after each iteration."""
         for phase in phases:
             self._gains = np.ones_like(self.Y) if phase.gains and self._gains is None else self._gains
-            self.converged = False
-            last = np.inf
+            self.converged = self.converged and phase.tolerance is None
+            lowest, idle = np.inf, 0
             for i in range(phase.iterations):
                 looks = (i + 1) % CHECK_EVERY == 0 or i + 1 == phase.iterations
                 self._step(phase, phase.factor(i), looks=looks)
@@ -49,10 +52,14 @@ class Descent:
                 if self.diverged:
                     return
                 if looks and phase.tolerance is not None:
-                    if last - self.loss < phase.tolerance * abs(self.loss):
+                    rises = self.loss > lowest
+                    idle = idle + 1 if rises else 0
+                    if idle == PATIENCE or (not rises and lowest - self.loss < phase.tolerance * abs(self.loss)):
                         self.converged = True
                         break
-                    last = self.loss
+                    if rises:
+                        self._velocity[:] = 0  # it was carried past a minimum (O'Donoghue and Candes 2015)
+                    lowest = min(lowest, self.loss)
 
     def _step(self, phase: Phase, exaggeration: float, *, looks: bool) -> None:
         forces = self.problem.forces(self.Y)
@@ -98,9 +105,13 @@ class Descent:
 
     def settle(self) -> None:
         """Takes the loss where the points are now; if they diverged, returns to the best place that was seen."""
-        if self.diverged:
-            self.Y = self._best
         forces = self.problem.forces(self.Y)
         self.loss = self.problem.loss(self.Y, forces.repulsive)
+        worse = self.loss - self._best_loss
+        self.diverged = self.diverged or not np.isfinite(self.loss) or worse > RISE * max(abs(self._best_loss), 1.0)
+        if self.diverged:
+            self.Y = self._best.copy()
+            forces = self.problem.forces(self.Y)
+            self.loss = self.problem.loss(self.Y, forces.repulsive)
         self.gradient_norm = float(np.linalg.norm(forces.gradient().astype(np.float64)))
         self.history.append((self.iteration, self.loss))

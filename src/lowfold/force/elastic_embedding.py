@@ -10,6 +10,7 @@ divided by each point's stiffness 4 sum_j w+_ij, the diagonal of the attraction'
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -20,8 +21,20 @@ from lowfold.force.law import GAUSSIAN, Law
 from lowfold.force.method import ForceMethod
 from lowfold.force.problem import NONE
 from lowfold.force.schedule import Phase
-from lowfold.options import option
+from lowfold.options import documented, option
 from lowfold.types import Floats, Step
+
+
+@documented
+@dataclass(frozen=True, slots=True)
+class Homotopy:
+    """The way to a strength: `ElasticEmbedding(strength=Homotopy(strength=1.0, steps=30))`."""
+
+    strength: float = option(0.1, above=0, help="strength lambda of the repulsion")
+    steps: int = option(12, low=1, help="number of strengths, in equal ratios, on the way from 1 / n_samples")
+    mass: np.ndarray | None = option(
+        None, help="array of each point's mass: points repel each other by the product of theirs; None: 1 each"
+    )
 
 
 class ElasticEmbedding(ForceMethod):
@@ -34,12 +47,8 @@ class ElasticEmbedding(ForceMethod):
     normalisation: ClassVar[str] = NONE
     default_init: ClassVar[str] = "spectral"
 
-    strength: float = option(0.1, above=0, help="strength lambda of the repulsion")
-    path: int = option(
-        12, low=1, help="number of strengths, in equal ratios, on the way from 1 / n_samples to strength"
-    )
-    mass: np.ndarray | None = option(
-        None, help="array of each point's mass: points repel each other by the product of theirs; None: 1 each"
+    strength: float | Homotopy = option(
+        0.1, above=0, help="strength lambda of the repulsion, or Homotopy(strength, ...)"
     )
 
     @property
@@ -54,7 +63,8 @@ class ElasticEmbedding(ForceMethod):
     def _optimise(self, phases: list[Phase]) -> Iterator[Step]:
         """Follows the minimum over the strengths; the last one as long as the schedule says."""
         problem = self._descent.problem
-        strengths = np.geomspace(min(1 / problem.n, self.strength), self.strength, self.path)
+        way = self._homotopy
+        strengths = np.geomspace(min(1 / problem.n, way.strength), way.strength, way.steps)
         self.path_: list[tuple[float, Floats]] = []
         descent = [phase for phase in phases if phase.name in ("descent", "cooling")]
         for strength in strengths[:-1]:
@@ -69,19 +79,24 @@ class ElasticEmbedding(ForceMethod):
 
     def _finished(self, findings: dict[str, object]) -> Floats:
         Y = super()._finished(findings)
-        self.path_.append((self.strength, Y))
+        final = self._homotopy.strength
+        self.path_ = [*(step for step in self.path_ if step[0] != final), (final, Y)]
         return Y
 
     def _constant(self, total: float) -> float:
         return 0.0
 
     def _strength(self) -> float:
-        return self.strength
+        return self._homotopy.strength
+
+    @property
+    def _homotopy(self) -> Homotopy:
+        return self.strength if isinstance(self.strength, Homotopy) else Homotopy(strength=self.strength)
 
     def _masses(self, data: inputs.Data) -> Floats | None:
-        if self.mass is None:
+        if self._homotopy.mass is None:
             return None
-        mass = np.asarray(self.mass, np.float32)
+        mass = np.asarray(self._homotopy.mass, np.float32)
         if mass.shape != (data.n,) or not (np.isfinite(mass) & (mass >= 0)).all():
             raise DataError(
                 f"mass has shape {mass.shape} and a smallest entry of {mass.min(initial=np.inf):g}; it needs a number "

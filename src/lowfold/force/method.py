@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
+from lowfold.affinity.perplexity import WIDTH, scales
 from lowfold.backend import native
 from lowfold.errors import ConvergenceWarning, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
@@ -25,9 +26,9 @@ from lowfold.force.start import init_option, start_of
 from lowfold.neighbors.engines import Exact
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
-from lowfold.types import Floats, Step
+from lowfold.types import Floats, Report, Step
 
-Callback = Callable[[Step], Any]
+GRID_BYTES = 50_000_000  # of a grid with its transforms, as large as embeddings become
 
 
 class ForceMethod(Estimator):
@@ -45,9 +46,6 @@ class ForceMethod(Estimator):
     init: str | np.ndarray = init_option()
     repulsion: str | Exact | Grid = repulsion_option()
     metric: str | Callable[..., float] = metric_option()
-    callback: Callable[[Step], Any] | None = option(
-        None, help="function that is called with each Step of the optimisation; if it returns True, it ends there"
-    )
     n_jobs: int | None = n_jobs_option()
     random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(
         "a random start, and of " + SEEDED
@@ -65,7 +63,8 @@ class ForceMethod(Estimator):
         count = last.iterations if max_iter is None else max_iter
         tolerance = last.tolerance if max_iter is None else None
         findings = dict(self.report_.findings)
-        self._drain(self._optimise([dataclasses.replace(last, iterations=count, tolerance=tolerance)]))
+        phase = dataclasses.replace(last, iterations=count, tolerance=tolerance)
+        self._drain(ForceMethod._optimise(self, [phase]))  # not a method's own way there, which lies behind
         self.embedding_ = self._finished(findings).astype(self.embedding_.dtype)
         self.report_ = dataclasses.replace(self.report_, findings=findings)
         return self
@@ -77,6 +76,8 @@ class ForceMethod(Estimator):
                 self._drain(self._optimise(self._phases()))
             except KeyboardInterrupt:
                 self.embedding_ = self._finished(findings).astype(data.values.dtype)
+                memory = self._memory(data.n, data.values.shape[1])
+                self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
                 raise
         with watch.stage("finish"):
             return self._finished(findings)
@@ -96,7 +97,6 @@ class ForceMethod(Estimator):
             shape = self.n_components, schedule.start_size, seed_of(self.random_state)
             Y = start_of(self._init(data), data, P, self._affinities.order, shape)
         engine = engine_of(self.repulsion, self._law, (data.n, self.n_components), self._threads)
-        findings["repulsion"] = engine.name
         masses = self._masses(data)
         problem = ForceProblem(
             P,
@@ -138,15 +138,16 @@ class ForceMethod(Estimator):
             yield Step(
                 descent.iteration,
                 phase.name,
-                descent.Y,
+                descent.Y.copy(),
                 self._affinities.order,
                 descent.loss if looked else None,
                 descent.gradient_norm if looked else None,
             )
 
     def _drain(self, steps: Iterator[Step]) -> None:
+        callback = schedule_of(self.schedule).callback
         for step in steps:
-            if self.callback is not None and self.callback(step) is True:
+            if callback is not None and callback(step) is True:
                 break
 
     def _finished(self, findings: dict[str, Any]) -> Floats:
@@ -157,6 +158,7 @@ class ForceMethod(Estimator):
         self.gradient_norm_ = descent.gradient_norm
         self.n_iter_ = descent.iteration
         self.history_ = np.array(descent.history)
+        findings.update(descent.problem.engine.findings())
         findings.update(
             loss=self.loss_, iterations=self.n_iter_, converged=descent.converged, gradient=self.gradient_norm_
         )
@@ -192,6 +194,11 @@ class ForceMethod(Estimator):
         )
 
     def _check(self, data: inputs.Data) -> None:
+        if self.n_components >= data.n > 1:
+            raise ParameterError(
+                f"n_components={self.n_components} needs more samples than that, but X has n_samples = {data.n}. "
+                f"Lower n_components to {data.n - 1} or less."
+            )
         on_grid = isinstance(self.repulsion, Grid) or self.repulsion == "grid"
         if on_grid and self.n_components > GRID_DIMENSIONS:
             raise ParameterError(
@@ -204,9 +211,11 @@ class ForceMethod(Estimator):
             )
 
     def _memory(self, n_samples: int, n_features: int) -> int:
-        largest = max(self.perplexity) if isinstance(self.perplexity, tuple) else self.perplexity
-        k = min(3 * largest, n_samples)
-        return int(n_samples * (8 * n_features + 12 * k + 16 * k + 16 * k + 40 * self.n_components + 100)) + 50_000_000
+        largest = max(scales(self.perplexity), default=1.0)
+        k = min(WIDTH * largest, n_samples)
+        # Neighbours, distances and P; both directions of each while they are merged; the entries that come of it.
+        affinities = (16 + 16 + 16) * k
+        return int(n_samples * (8 * n_features + affinities + 40 * self.n_components + 100)) + GRID_BYTES
 
     def _cheaper(self) -> str:
         return "Lower perplexity, or fit fewer samples and place the rest with transform."

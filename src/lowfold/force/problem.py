@@ -104,15 +104,24 @@ class ForceProblem:
         return masses[:, None] * slope, 2 * self.strength, self.strength * total
 
     def _by_rows(self, Y: Floats, phi: Floats, slope: Floats) -> tuple[Floats, float, float]:
-        """Each point's sum has its own weight 1 / phi_i in the others' forces: a second field, of these charges."""
+        """Each point's sum has its own weight 1 / phi_i in the others' forces: a second field, of these charges.
+
+        Points that are nearly alone have small sums and large charges, which an engine's error would drown: what they
+        feel and what they exert is summed one by one.
+        """
         own = phi.astype(np.float64) - 1
         alone = np.flatnonzero(own < LEAST_SUM)
-        if len(alone):  # an engine's error would drown them
-            exact, exact_slope = native.kernels.exact_field(Y, None, self.law.code, Y[alone], self.threads)
-            own[alone] = np.maximum(exact.astype(np.float64) - 1, TINY)
-            slope[alone] = exact_slope
-        charges = np.minimum(1 / own, 1 / LEAST_SUM).astype(Y.dtype)
-        _, pushed = self.engine.field(Y, charges)
+        if len(alone):
+            skip = alone.astype(np.int32)
+            exact, slopes = native.kernels.exact_field(Y, None, self.law.code, Y[alone], skip, self.threads)
+            own[alone] = np.maximum(exact, TINY)
+            slope[alone] = slopes
+        charges = (1 / own).astype(Y.dtype)
+        others = charges.copy()
+        others[alone] = 0
+        pushed = self.engine.field(Y, others)[1]
+        if len(alone):
+            pushed += native.kernels.exact_field(Y[alone], charges[alone], self.law.code, Y, None, self.threads)[1]
         return slope / own[:, None].astype(Y.dtype) + pushed, 1.0, float(np.log(own).sum())
 
     def _entries(self, Y: Floats) -> Sparse:
@@ -121,4 +130,4 @@ class ForceProblem:
 
 
 TINY = 1e-30  # of a sum that rounding makes zero: all points far apart
-LEAST_SUM = 0.05  # of a point's phi; below it is summed without an engine, and its charge is cut
+LEAST_SUM = 0.05  # of a point's phi; below, it is summed without an engine

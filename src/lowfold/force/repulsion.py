@@ -25,6 +25,7 @@ Shape: TypeAlias = tuple[list[int], list[float], float]  # nodes in each directi
 GRID_DIMENSIONS = 3  # a grid has spacing^-d nodes
 EXACT_SIZE = 1000  # points up to which all pairs take no longer than a grid in the plane
 FEWEST_CELLS = 24  # across the embedding: a small one gets a finer grid, or its forces would be lost in the error
+MOST_NODES = 2**23  # of a grid: with more, points have left each other far behind, and the spacing grows instead
 ROOM = 1.3  # by which a grid may be larger than needed before it is made anew
 
 
@@ -50,6 +51,9 @@ class Engine(Protocol):
 
     name: str
 
+    def findings(self) -> dict[str, Any]:
+        """For the report of a fit."""
+
     def field(self, Y: Floats, charges: Floats | None = None) -> Field:
         """phi and its gradient at each point; a charge is 1 unless given."""
 
@@ -66,9 +70,13 @@ class ExactEngine:
         self._law = law.code
         self._threads = threads
 
+    def findings(self) -> dict[str, Any]:
+        """The name says it all."""
+        return {"repulsion": self.name}
+
     def field(self, Y: Floats, charges: Floats | None = None) -> Field:
         """phi and its gradient at each point."""
-        return native.kernels.exact_field(Y, charges, self._law, Y, self._threads)
+        return native.kernels.exact_field(Y, charges, self._law, Y, None, self._threads)
 
     def frozen(self, Y: Floats, charges: Floats | None) -> None:
         """The points themselves are all that is needed."""
@@ -79,7 +87,7 @@ class GridEngine:
 
     The kernel's coefficients c make sum_gh c_(g-h) B(y - g) B(y' - h) interpolate w between the nodes: its transform is
     that of w on the nodes over the square of the spline's. They depend on the spacing and the size of the grid alone
-    and are kept while both last.
+    and are kept while both last. coarsest: the largest spacing so far.
     """
 
     name = "grid"
@@ -89,6 +97,11 @@ class GridEngine:
         self._spacing = spacing
         self._threads = threads
         self._kernel: tuple[Any, Convolution] | None = None
+        self.coarsest = 0.0
+
+    def findings(self) -> dict[str, Any]:
+        """The coarsest grid that was used: wider than asked for only if the embedding grew beyond all measure."""
+        return {"repulsion": self.name, "grid spacing": self.coarsest}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the kernel, which is made anew when it is needed."""
@@ -111,6 +124,9 @@ class GridEngine:
         span = high - low
         finer = max(0, int(np.ceil(np.log2(FEWEST_CELLS * self._spacing / max(float(span.max()), 1e-12)))))
         spacing = self._spacing / 2.0**finer
+        while np.prod(span / spacing + 5) > MOST_NODES:
+            spacing *= 2
+        self.coarsest = max(self.coarsest, spacing)
         needed = np.ceil(span / spacing).astype(int) + 5
         size = self._size(needed, spacing)
         origin = (low + high) / 2 - spacing * (size - 1) / 2

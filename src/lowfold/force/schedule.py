@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from lowfold.options import documented, option
+from lowfold.types import Step
 
 # Of the stiffness of a point's springs, 4 sum_j p_ij: with momentum m a step of up to 2 (1 + m) over the largest
 # eigenvalue is stable, and the eigenvalues of a graph's Laplacian, divided by its degrees, are at most 2.
@@ -41,6 +43,11 @@ class Phase:
         return float(self.exaggeration * (self.final / self.exaggeration) ** share)
 
 
+def callback_option() -> Any:
+    """The function that watches, as every schedule declares it."""
+    return option(None, help="function that is called with each Step; if it returns True, the optimisation ends there")
+
+
 @documented
 @dataclass(frozen=True, slots=True)
 class Annealed:
@@ -63,6 +70,7 @@ class Annealed:
     learning_rate: float = option(
         1.0, above=0, help="factor of the step length; 1 is the largest that is stable for any graph"
     )
+    callback: Callable[[Step], Any] | None = callback_option()
 
     def phases(self, n: int) -> list[Phase]:
         """The phases for n points."""
@@ -105,6 +113,7 @@ class Classical:
     learning_rate: float | str = option(
         "auto", above=0, choices=("auto",), help="step length; 'auto': the number of points over the exaggeration"
     )
+    callback: Callable[[Step], Any] | None = callback_option()
 
     def phases(self, n: int) -> list[Phase]:
         """The phases for n points."""

@@ -1,0 +1,174 @@
+"""The rest of the force family: SNE, symmetric SNE and elastic embedding, new points, the first embedding of a process,
+and where an iteration spends its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
+
+import data
+import fresh
+import lowfold
+import measure
+from lowfold.backend import native
+from measure import Bar, timed
+
+OURS, OPEN = "lowfold", "openTSNE"
+TSNE = "lowfold.TSNE"
+EXACT_ROWS = 5000
+TIMES = 3.0  # our t-SNE's time that the others may take
+
+
+def main() -> None:
+    chosen = measure.arguments(__doc__, repeat=1)
+    data.require(["mnist50"])
+    X = data.load("mnist50", smoke=chosen.smoke)
+    rows: list[dict[str, Any]] = []
+
+    def keep(row: dict[str, Any]) -> None:
+        rows.append(row)
+        measure.save(__file__, rows, smoke=chosen.smoke)
+
+    for row in family_rows(X, chosen.repeat):
+        keep(row)
+    keep(transform_row(X, chosen.repeat))
+    if not chosen.smoke:
+        keep(first_map_row())
+    for row in part_rows(X):
+        keep(row)
+
+
+def family_rows(X: Any, repeat: int) -> list[dict[str, Any]]:
+    """Time beside our t-SNE's, and the loss on the grid beside the exact engine's on fewer rows."""
+    methods = (lowfold.SymmetricSNE, lowfold.SNE, lowfold.ElasticEmbedding)
+    fits = {TSNE: lowfold.TSNE().fit} | {method.__name__: method().fit for method in methods}
+    contestants = {name: partial(timed, partial(fit, X)) for name, fit in fits.items()}
+    entries = measure.alternate(contestants, lambda model: {"iterations": model.n_iter_}, repeat)
+    small = X[:EXACT_ROWS]
+    rows = []
+    for method in methods:
+        grid, exact = (method(repulsion=name).fit(small).loss_ for name in ("grid", "exact"))
+        entry = entries[method.__name__]
+        entry["quality"]["excess over the exact engine's loss"] = grid / exact - 1
+        bar = Bar(value=TIMES * entries[TSNE]["value"], ceilings={"excess over the exact engine's loss": 0.01})
+        work = f"{method.__name__}, mnist50 {len(X):,}, beside t-SNE"
+        rows.append(measure.row(work, entry, {TSNE: entries[TSNE]}, bar))
+    return rows
+
+
+def transform_row(X: Any, repeat: int) -> dict[str, Any]:
+    """New digits into an embedding of six times as many; label accuracy of each by the fitted ones."""
+    import openTSNE
+
+    y = data.labels("mnist")[: len(X)]
+    cut = len(X) * 6 // 7
+    ours = lowfold.TSNE().fit(X[:cut])
+    theirs = openTSNE.TSNE(n_jobs=2, random_state=0).fit(X[:cut])
+    fitted = {OURS: ours.embedding_, OPEN: np.asarray(theirs)}
+    contestants = {
+        OURS: partial(timed, lambda: (OURS, ours.transform(X[cut:]))),
+        OPEN: partial(timed, lambda: (OPEN, np.asarray(theirs.transform(X[cut:])))),
+    }
+
+    def accuracy(result: tuple[str, Any]) -> dict[str, float]:
+        name, placed = result
+        return {"accuracy": KNeighborsClassifier(10).fit(fitted[name], y[:cut]).score(placed, y[cut:])}
+
+    entries = measure.alternate(contestants, accuracy, max(repeat, 3))
+    bar = Bar(faster=10, floors={"accuracy": entries[OPEN]["quality"]["accuracy"]})
+    return measure.row(f"transform of {len(X) - cut:,} digits into {cut:,}", entries.pop(OURS), entries, bar)
+
+
+FIRST = {
+    OURS: "import lowfold; lowfold.TSNE().fit(X)",
+    OPEN: "import openTSNE; openTSNE.TSNE(n_jobs=2, random_state=0).fit(X)",
+}
+
+
+def first_map_row() -> dict[str, Any]:
+    """The digits of scikit-learn, in a new process, imports included."""
+    entries = {name: measure.entry([_first(code) for _ in range(3)]) for name, code in FIRST.items()}
+    return measure.row("first embedding of a process, digits (1,797)", entries.pop(OURS), entries, Bar(faster=5))
+
+
+def _first(code: str) -> float:
+    script = f"from sklearn.datasets import load_digits; X = load_digits().data; {code}"
+    return fresh.seconds_of("-c", script)
+
+
+def part_rows(X: Any) -> list[dict[str, Any]]:
+    """Milliseconds of each part of an iteration at the end of a fit, beside a floor.
+
+    Floors: the attraction reads 8 bytes for each entry of P, the other parts the positions and the grid, at the speed
+    with which columns of a large array are read here; the convolution does 5 N log2 N operations for each transform at
+    the speed of the dense product.
+    """
+    model = lowfold.TSNE().fit(X)
+    descent = model._descent
+    problem, Y, threads = descent.problem, descent.Y, descent.problem.threads
+    engine, kernels = problem.engine, native.kernels
+    shape = engine._shape(Y, margin=0.0)
+    values = kernels.spread(Y, None, shape, threads)
+    convolution = engine._kernel[1]
+    forces = problem.forces(Y)
+    still = (4.0, forces.scale, 0.0, 0.0, 5.0)
+    work: dict[str, tuple[Callable[[], Any], float]] = {
+        "spread": (lambda: kernels.spread(Y, None, shape, threads), Y.nbytes + values.nbytes),
+        "convolution": (lambda: convolution.run_inplace(values.copy(), threads), 0.0),
+        "gather": (lambda: kernels.gather(values, shape, Y, threads), 2.5 * Y.nbytes + values.nbytes),
+        "attraction": (
+            lambda: kernels.attraction(problem.P, Y, problem.law.code, threads),
+            8.0 * len(problem.P[1]) + 2 * Y.nbytes,
+        ),
+        "update": (
+            lambda: kernels.advance_inplace(
+                Y.copy(),
+                np.zeros_like(Y),
+                None,
+                (forces.attraction, forces.repulsion, np.ones(len(Y), np.float32)),
+                still,
+                threads,
+            ),
+            8.0 * Y.nbytes,
+        ),
+    }
+    bandwidth, flops = _bandwidth(threads), _flops(threads)
+    n = 4.0 * shape[0][0] * shape[0][1]
+    rows = []
+    for name, (call, read) in work.items():
+        floor = 1e3 * (2 * 2.5 * n * np.log2(n) / flops if name == "convolution" else read / bandwidth)
+        entry = measure.entry([_milliseconds(call)])
+        entry["quality"] = {"floor ms": floor, "share of the floor's speed": floor / entry["value"]}
+        rows.append(measure.row(f"one iteration of t-SNE, mnist50 {len(X):,}: {name}", entry, {}, Bar(), unit="ms"))
+    return rows
+
+
+def _milliseconds(call: Callable[[], Any]) -> float:
+    call()
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return 1e3 * float(np.median(times))
+
+
+def _bandwidth(threads: int) -> float:
+    """Bytes per second that are read from memory."""
+    X = np.ones((400_000, 128), np.float32)
+    return X.nbytes / (1e-3 * _milliseconds(lambda: native.kernels.column_means(X, threads)))
+
+
+def _flops(threads: int) -> float:
+    """Operations per second of the dense product."""
+    X = np.ones((8192, 512), np.float32)
+    return 8192 * 512 * 512 / (1e-3 * _milliseconds(lambda: native.kernels.scatter(X, np.zeros(512), threads)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""How fast is t-SNE, and at what divergence? From data to embedding, against the CPU implementations."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import data
+import fresh
+import lowfold
+import measure
+from map_judge import MapJudge, judge_of
+from measure import Bar, Timed, timed
+
+PERPLEXITY = 30.0
+OURS, CLASSICAL = "lowfold", "lowfold classical"
+OPEN, OPEN_OURS, INTELEX, SKLEARN = "openTSNE", "openTSNE, our schedule", "intelex", "scikit-learn"
+WITHIN = 0.005  # by which a quality may lie below the peer's
+
+
+def ours(X: Any, **options: Any) -> Any:
+    """Our embedding."""
+    return lowfold.TSNE(perplexity=PERPLEXITY, **options).fit_transform(X)
+
+
+def open_tsne(X: Any, **options: Any) -> Any:
+    """openTSNE's, by FFT."""
+    import openTSNE
+
+    return np.asarray(openTSNE.TSNE(perplexity=PERPLEXITY, n_jobs=2, random_state=0, **options).fit(X))
+
+
+def intelex(X: Any) -> Any:
+    """scikit-learn-intelex's, 1,000 iterations."""
+    from sklearnex.manifold import TSNE
+
+    return TSNE(perplexity=PERPLEXITY, random_state=0, max_iter=1000, n_jobs=2).fit_transform(X)
+
+
+def sklearn(X: Any) -> Any:
+    """scikit-learn's, by Barnes and Hut's tree."""
+    from sklearn.manifold import TSNE
+
+    return TSNE(perplexity=PERPLEXITY, random_state=0, n_jobs=2).fit_transform(X)
+
+
+def main() -> None:
+    chosen = measure.arguments(__doc__, repeat=1)
+    data.require(["mnist50", "flow_1m"])
+    rows: list[dict[str, Any]] = []
+
+    def keep(row: dict[str, Any]) -> None:
+        rows.append(row)
+        measure.save(__file__, rows, smoke=chosen.smoke)
+
+    X = data.load("mnist50", smoke=chosen.smoke)
+    for row in mnist_rows(X, chosen.repeat):
+        keep(row)
+    small = X[:10_000]
+    keep(compared("t-SNE, mnist50 10,000", small, {OURS: ours, SKLEARN: sklearn}, chosen.repeat, Bar(faster=30)))
+    flow = np.ascontiguousarray(data.load("flow_1m", smoke=chosen.smoke)[:: 1 if chosen.smoke else 4])
+    work = f"t-SNE, every fourth row of flow_1m ({len(flow):,} × {flow.shape[1]})"
+    keep(compared(work, flow, {OURS: ours, OPEN: open_tsne}, 1, Bar(faster=12)))
+    if not chosen.smoke:
+        for row in million_rows():
+            keep(row)
+
+
+def mnist_rows(X: Any, repeat: int) -> list[dict[str, Any]]:
+    """The default against every peer, and the classical schedule against openTSNE's own."""
+    model = lowfold.TSNE(perplexity=PERPLEXITY).fit(X)
+    same = {
+        "early_exaggeration_iter": 60,
+        "n_iter": model.n_iter_ - 60,
+        "initial_momentum": 0.9,
+        "final_momentum": 0.98,
+    }
+    fits = {
+        OURS: ours,
+        CLASSICAL: partial(ours, schedule="classical"),
+        OPEN: open_tsne,
+        OPEN_OURS: partial(open_tsne, **same),
+        INTELEX: intelex,
+    }
+    judge = judge_of(X, PERPLEXITY)
+    entries = measure.alternate(_timed(fits, X), partial(quality_of, judge), repeat)
+    best, classical = entries.pop(OURS), entries.pop(CLASSICAL)
+    opened = entries[OPEN]["quality"]
+    floors = {name: opened[name] - WITHIN for name in ("recall", "trustworthiness", "Spearman")}
+    bar = Bar(faster_than={OPEN: 15, OPEN_OURS: 6, INTELEX: 5}, floors=floors, ceilings={"KL": opened["KL"]})
+    size = f"mnist50 {len(X):,}"
+    second = Bar(faster_than={OPEN: 8}, ceilings={"KL": opened["KL"] + 0.01})
+    return [
+        measure.row(f"t-SNE, {size}, ours in {model.n_iter_} iterations", best, entries, bar),
+        measure.row(f"t-SNE, {size}, classical 250 + 500 on both", classical, {OPEN: entries[OPEN]}, second),
+    ]
+
+
+def compared(work: str, X: Any, fits: Mapping[str, Callable[..., Any]], repeat: int, bar: Bar) -> dict[str, Any]:
+    """Ours against peers, the divergence not above the best of theirs."""
+    judge = judge_of(X, PERPLEXITY)
+    entries = measure.alternate(_timed(fits, X), partial(quality_of, judge), repeat)
+    lowest = min(entry["quality"]["KL"] for name, entry in entries.items() if name != OURS)
+    return measure.row(work, entries.pop(OURS), entries, Bar(faster=bar.faster, ceilings={"KL": lowest}))
+
+
+def quality_of(judge: MapJudge, Y: Any) -> dict[str, float]:
+    """What the judge says."""
+    return judge.quality(Y)
+
+
+def million_rows() -> list[dict[str, Any]]:
+    """A million rows in a process of its own: seconds by stage, seconds of one iteration, peak memory."""
+    done = fresh.in_new_process_json(__file__, "--million")
+    whole = measure.entry([done["total"]]) | {"quality": {**done["seconds"], "KL as reported": done["loss"]}}
+    peak = measure.entry([done["peak"] / 1e6])
+    work = f"t-SNE, flow_1m ({done['n']:,} × 13), {done['iterations']} iterations"
+    each = measure.entry([1e3 * done["seconds"]["optimisation"] / done["iterations"]])
+    return [
+        measure.row(work, whole, {}, Bar()),
+        measure.row(f"memory: {work}", peak, {}, Bar(value=6000), unit="MB"),
+        measure.row(f"one iteration: {work}", each, {}, Bar(), unit="ms"),
+    ]
+
+
+def _timed(fits: Mapping[str, Callable[..., Any]], X: Any) -> dict[str, Callable[[], Timed]]:
+    return {name: partial(timed, partial(fit, X)) for name, fit in fits.items()}
+
+
+def _print_million() -> None:
+    import json
+
+    X = data.load("flow_1m")
+    run = timed(partial(lowfold.TSNE(perplexity=PERPLEXITY).fit, X))
+    model = run.result
+    print(
+        json.dumps(
+            {
+                "n": len(X),
+                "total": run.seconds,
+                "seconds": dict(model.report_.seconds),
+                "iterations": model.n_iter_,
+                "loss": model.loss_,
+                "peak": fresh.peak(),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--million", action="store_true")
+    known, _ = parser.parse_known_args()
+    if known.million:
+        _print_million()
+    else:
+        main()
