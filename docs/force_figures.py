@@ -80,8 +80,9 @@ def rings(path: Path, coil: str) -> None:
 def is_ring(Y: Any, member: Any, pose: Any) -> bool:
     """Whether an object's poses, joined in their order, form a closed chain of short steps that keeps to itself.
 
-    Every step from a pose to the next, the last to the first included, is at most a third of the ring's width, and
-    nine in ten of its points have a point of the same object as their nearest neighbour.
+    Nearly every step from a pose to the next, and the last to the first, is at most a third of the ring's width; it
+    encloses a tenth of its width squared, which a line there and back does not; and nine in ten of its points have a
+    point of the same object as their nearest neighbour.
     """
     own = Y[member][np.argsort(pose[member])]
     width = float(np.linalg.norm(own - own.mean(axis=0), axis=1).max() * 2)
@@ -89,7 +90,10 @@ def is_ring(Y: Any, member: Any, pose: Any) -> bool:
     D = cdist(Y[member], Y)
     D[np.arange(len(D)), np.flatnonzero(member)] = np.inf
     at_home = float(member[D.argmin(axis=1)].mean())
-    return bool(np.quantile(steps, 0.97) <= width / 3 and steps[-1] <= width / 3 and at_home >= 0.9)
+    following = np.roll(own, -1, axis=0)
+    area = abs(float((own[:, 0] * following[:, 1] - own[:, 1] * following[:, 0]).sum())) / 2
+    closed = np.quantile(steps, 0.97) <= width / 3 and steps[-1] <= width / 3
+    return bool(closed and area >= 0.1 * width**2 and at_home >= 0.9)
 
 
 def _scatter(axis: Any, Y: Any, colour: Any, title: str, palette: str = "tab10") -> None:
