@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -10,12 +14,14 @@ from sklearn.datasets import load_digits
 
 from conftest import cloud, same_bits
 from lowfold import (
+    LLE,
     SNE,
     TSNE,
     Annealed,
     ElasticEmbedding,
     Exact,
     Grid,
+    Isomap,
     SymmetricSNE,
 )
 from lowfold.errors import ConvergenceWarning
@@ -196,3 +202,27 @@ def test_a_learning_rate_that_diverges_is_said_and_gives_no_nan(digits):
         model = SymmetricSNE(schedule=Annealed(learning_rate=50.0)).fit(digits[0])
     assert np.isfinite(model.embedding_).all()
     assert np.isfinite(model.loss_)
+
+
+# Real data
+
+
+def test_the_poses_of_an_object_close_into_a_ring_under_t_sne():
+    """Twenty objects turned around once: t-SNE keeps most as closed curves, Isomap and LLE few (the notes' figure)."""
+    folder = Path(os.environ.get("LOWFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not (folder / "coil20.npz").is_file():
+        pytest.skip("coil20.npz is not there")
+    script = Path(__file__).parents[1] / "docs" / "force_figures.py"
+    if not script.is_file():
+        pytest.skip("the figures' script is not installed")
+    pytest.importorskip("matplotlib")
+    figures = runpy.run_path(str(script))
+    with np.load(folder / "coil20.npz") as arrays:
+        X, label, pose = arrays["X"].astype(np.float32), arrays["y"], arrays["pose"]
+    models = (TSNE(perplexity=10.0), Isomap(n_neighbors=6), LLE(n_neighbors=6))
+    rings = [
+        sum(figures["is_ring"](Y, label == c, pose) for c in np.unique(label))
+        for Y in (model.fit_transform(X) for model in models)
+    ]
+    assert rings[0] >= 10
+    assert rings[0] > 2 * max(rings[1:])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
-import runpy
 import signal
 import threading
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsTransformer
 
 from conftest import cloud, same_bits
 from lowfold import (
-    LLE,
     SNE,
     TSNE,
     Annealed,
@@ -26,7 +23,6 @@ from lowfold import (
     DataError,
     ElasticEmbedding,
     Homotopy,
-    Isomap,
     ParameterError,
     SymmetricSNE,
 )
@@ -278,27 +274,3 @@ def test_the_classical_schedule_has_its_own_options():
     model = TSNE(perplexity=5.0, schedule=Classical(early_iter=10, max_iter=15, learning_rate=10.0)).fit(cloud())
     assert model.n_iter_ == 25
     assert Classical().phases(1200)[0].rate == 100
-
-
-# Real data
-
-
-def test_the_poses_of_an_object_close_into_a_ring_under_t_sne():
-    """Twenty objects turned around once: t-SNE keeps most as closed curves, Isomap and LLE few (the notes' figure)."""
-    folder = Path(os.environ.get("LOWFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    if not (folder / "coil20.npz").is_file():
-        pytest.skip("coil20.npz is not there")
-    script = Path(__file__).parents[1] / "docs" / "force_figures.py"
-    if not script.is_file():
-        pytest.skip("the figures' script is not installed")
-    pytest.importorskip("matplotlib")
-    figures = runpy.run_path(str(script))
-    with np.load(folder / "coil20.npz") as arrays:
-        X, label, pose = arrays["X"].astype(np.float32), arrays["y"], arrays["pose"]
-    models = (TSNE(perplexity=10.0), Isomap(n_neighbors=6), LLE(n_neighbors=6))
-    rings = [
-        sum(figures["is_ring"](Y, label == c, pose) for c in np.unique(label))
-        for Y in (model.fit_transform(X) for model in models)
-    ]
-    assert rings[0] >= 10
-    assert rings[0] > 2 * max(rings[1:])
