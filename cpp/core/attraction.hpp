@@ -20,7 +20,7 @@ class Edges {
     void force(std::size_t i, T* force) const {
         if constexpr (PLANE) {
             Pairs sum{};
-            each_eight(i, [&](Pairs p, Pairs difference, Pairs r) { sum += p * law_.pull(r) * difference; });
+            each_eight(i, [&](Eight p, Pairs difference, Eight r) { sum += in_pairs(p * law_.pull(r)) * difference; });
             T x{}, y{};
             for (std::size_t l = 0; l < EIGHT; ++l) {
                 x += sum[2 * l];
@@ -41,9 +41,9 @@ class Edges {
     double cost(std::size_t i) const {
         double total = 0;
         if constexpr (PLANE) {
-            Pairs sum{};
-            each_eight(i, [&](Pairs p, Pairs, Pairs r) { sum += p * law_.cost(r); });
-            for (std::size_t l = 0; l < EIGHT; ++l) total += static_cast<double>(sum[2 * l]);
+            Eight sum{};
+            each_eight(i, [&](Eight p, Pairs, Eight r) { sum += p * law_.cost(r); });
+            for (std::size_t l = 0; l < EIGHT; ++l) total += static_cast<double>(sum[l]);
         } else {
             each(i, [&](T p, const T*, T r) { total += static_cast<double>(p * law_.cost(r)); });
         }
@@ -55,7 +55,7 @@ class Edges {
     static constexpr bool PLANE = D == 2 && std::is_same_v<T, float>;
     using Pairs = Wide<float>;                           // x and y of eight points
     using Points = typename VectorOf<double, 64>::type;  // the same bits, a point to each lane
-    using Weights = typename VectorOf<float, 32>::type;
+    using Eight = typename VectorOf<float, 32>::type;
 
     std::size_t dimensions() const { return D ? D : Y_.columns; }
 
@@ -75,32 +75,36 @@ class Edges {
         return bits;
     }
 
-    /// use(p, y_i - y_j, r) for eight edges at a time, each value in two neighbouring lanes. A row is filled up with
-    /// edges from the point to itself of weight 0.
+    /// Each of eight values twice, for x and y.
+    static Pairs in_pairs(Eight v) {
+        return __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    }
+
+    /// use(p, y_i - y_j, r) for eight edges at a time. A row is filled up with edges from the point to itself of weight
+    /// 0.
     template <class Use>
     void each_eight(std::size_t i, const Use& use) const {
         const double own = point(i);
         const auto here = (Pairs)(Points{own, own, own, own, own, own, own, own});
-        const auto eight = [&](const std::int32_t* c, Weights p) {
+        const auto eight = [&](const std::int32_t* c, Eight p) {
             const auto there = (Pairs)(Points{point(c[0]), point(c[1]), point(c[2]), point(c[3]), point(c[4]),
                                               point(c[5]), point(c[6]), point(c[7])});
             const Pairs difference = here - there, squares = difference * difference;
-            const Pairs swapped =
-                __builtin_shufflevector(squares, squares, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-            use(__builtin_shufflevector(p, p, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7), difference,
-                squares + swapped);
+            const auto x = __builtin_shufflevector(squares, squares, 0, 2, 4, 6, 8, 10, 12, 14);
+            const auto y = __builtin_shufflevector(squares, squares, 1, 3, 5, 7, 9, 11, 13, 15);
+            use(p, difference, x + y);
         };
         auto at = P_.begin[i];
         const auto end = P_.begin[i + 1];
         for (; at + static_cast<std::int64_t>(EIGHT) <= end; at += EIGHT)
-            eight(P_.columns + at, load<Weights>(P_.values + at));
+            eight(P_.columns + at, load<Eight>(P_.values + at));
         if (at == end) return;
         std::int32_t columns[EIGHT];
         float values[EIGHT] = {};
         std::fill_n(columns, EIGHT, static_cast<std::int32_t>(i));
         std::copy(P_.columns + at, P_.columns + end, columns);
         std::copy(P_.values + at, P_.values + end, values);
-        eight(columns, load<Weights>(values));
+        eight(columns, load<Eight>(values));
     }
 
     SparseView<T> P_;
