@@ -156,8 +156,8 @@ CASES = (
         memory=2 * GB,
     ),
     Case(
-        "ClassicalMDS, mnist50 1,000",  # at 5,000 the peer takes more than two minutes
-        load=partial(mnist, 1000),
+        "ClassicalMDS, mnist50 5,000",
+        load=partial(mnist, 5000),
         fits={OURS: ours(lowfold.ClassicalMDS()), SKLEARN: sklearn_classical},
         bar=Bar(faster=3, ceilings=CLOSE),
     ),
