@@ -26,6 +26,7 @@ from lowfold import (
     ParameterError,
     SymmetricSNE,
 )
+from lowfold.errors import ConvergenceWarning
 from shapes import joint_by_definition, swiss_roll
 
 METHODS = [TSNE, SymmetricSNE, SNE, ElasticEmbedding]
@@ -250,6 +251,25 @@ def test_affinities_that_cannot_be_used_are_refused():
         TSNE(metric="affinity").fit(uneven)
     with pytest.raises(DataError, match="cannot be negative"):
         TSNE(metric="affinity").fit(-np.ones((20, 20)))
+
+
+def test_a_perplexity_beside_affinities_is_refused():
+    with pytest.raises(ParameterError, match=r"perplexity=5.0 has nothing to act on"):
+        TSNE(metric="affinity", perplexity=5.0).fit(np.ones((20, 20)))
+
+
+def test_an_optimisation_that_runs_out_of_iterations_says_so(digits):
+    with pytest.warns(ConvergenceWarning, match=r"still fell after .* Raise max_iter"):
+        model = TSNE(schedule=SHORT).fit(digits[0])
+    assert not model.report_.findings["converged"]
+
+
+def test_a_start_that_is_a_finished_embedding_is_no_divergence(digits):
+    Y = TSNE().fit_transform(digits[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        again = TSNE(init=Y).fit(digits[0])
+    assert again.n_iter_ > 100
 
 
 def test_a_grid_of_four_dimensions_is_refused_by_name():

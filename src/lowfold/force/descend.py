@@ -14,6 +14,7 @@ from lowfold.types import Floats
 LONGEST_STEP = 5.0  # in units of the kernel's width: what goes farther has left its neighbours behind
 
 PATIENCE = 4  # looks in a row at which the loss is above its lowest: momentum makes it swing a little on its way down
+SWING = 0.02  # of the lowest loss: so far above it after PATIENCE looks, the steps are too long
 RISE = 0.1  # of the lowest loss seen, or of 1: an optimisation that ends so far above it went astray
 
 
@@ -21,7 +22,8 @@ class Descent:
     """The state of an optimisation: where the points are and how they move. It can be continued at any time.
 
     Y (n, d) float32, centred, in the problem's order. loss: at the last look. converged: whether the last phase with a
-    tolerance ended by it. diverged: whether the loss left the range of numbers or doubled.
+    tolerance ended by it; unfinished: whether it ran out of iterations instead. diverged: whether the loss left the
+    range of numbers, or rose far above what it was.
     """
 
     def __init__(self, problem: ForceProblem, Y: Floats) -> None:
@@ -31,9 +33,10 @@ class Descent:
         self.loss = np.inf
         self.gradient_norm = np.inf
         self.history: list[tuple[int, float]] = []
-        self.converged = self.diverged = False
+        self.converged = self.unfinished = self.diverged = False
         self._best = self.Y.copy()
         self._best_loss = self._first_loss = np.inf
+        self._start_loss = problem.loss(self.Y)  # most starts lie in one place: who ends above that found nothing
         self._velocity = np.zeros_like(self.Y)
         self._gains: Floats | None = None
         self._by_degree = (1 / np.maximum(problem.degrees, np.finfo(np.float32).tiny)).astype(np.float32)
@@ -43,8 +46,11 @@ class Descent:
         """Goes through the phases; yields after each iteration."""
         for phase in phases:
             self._gains = np.ones_like(self.Y) if phase.gains and self._gains is None else self._gains
-            self.converged = self.converged and phase.tolerance is None
+            if phase.tolerance is not None:
+                self.converged = self.unfinished = False
             lowest, idle = np.inf, 0
+            if self.diverged:
+                return
             for i in range(phase.iterations):
                 looks = (i + 1) % CHECK_EVERY == 0 or i + 1 == phase.iterations
                 self._step(phase, phase.factor(i), looks=looks)
@@ -55,16 +61,18 @@ class Descent:
                     rises = self.loss > lowest
                     idle = idle + 1 if rises else 0
                     if idle == PATIENCE or (not rises and lowest - self.loss < phase.tolerance * abs(self.loss)):
-                        self.converged = True
+                        self.diverged = self.loss - lowest > SWING * abs(lowest)
+                        self.converged = not self.diverged
                         break
                     if rises:
                         self._velocity[:] = 0  # it was carried past a minimum (O'Donoghue and Candes 2015)
                     lowest = min(lowest, self.loss)
+                    self.unfinished = i + 1 == phase.iterations
 
     def _step(self, phase: Phase, exaggeration: float, *, looks: bool) -> None:
         forces = self.problem.forces(self.Y)
         if looks:
-            self._look(forces, exaggeration)
+            self._look(forces, exaggeration, watched=phase.watched)
         weights = self._by_degree if phase.by_degree else self._ones
         native.kernels.advance_inplace(
             self.Y,
@@ -86,11 +94,14 @@ class Descent:
             self.Y *= np.float32(smallest / size)
             self._velocity *= np.float32(smallest / size)
 
-    def _look(self, forces: Forces, exaggeration: float) -> None:
-        """Takes the loss, without exaggeration, before the step that follows."""
+    def _look(self, forces: Forces, exaggeration: float, *, watched: bool) -> None:
+        """Takes the loss, without exaggeration, before the step that follows. While exaggeration lasts it may rise."""
         self.loss = self.problem.loss(self.Y, forces.repulsive)
         self.gradient_norm = float(np.linalg.norm(forces.gradient(exaggeration).astype(np.float64)))
         self.history.append((self.iteration, self.loss))
+        if not watched:
+            self.diverged = not np.isfinite(self.loss)
+            return
         if np.isinf(self._first_loss):
             self._first_loss = self.loss
         worst = self._first_loss + max(abs(self._first_loss), 1.0)
@@ -101,15 +112,17 @@ class Descent:
     def turn_to(self, problem: ForceProblem) -> None:
         """Goes on with another problem from where the points are."""
         self.problem = problem
-        self._best, self._best_loss, self._first_loss = self.Y.copy(), np.inf, np.inf
+        self._best = self.Y.copy()
+        self._best_loss = self._first_loss = self._start_loss = np.inf
 
     def settle(self) -> None:
         """Takes the loss where the points are now; if they diverged, returns to the best place that was seen."""
         forces = self.problem.forces(self.Y)
         self.loss = self.problem.loss(self.Y, forces.repulsive)
-        worse = self.loss - self._best_loss
+        worse = self.loss - min(self._best_loss, self._start_loss)
         self.diverged = self.diverged or not np.isfinite(self.loss) or worse > RISE * max(abs(self._best_loss), 1.0)
-        if self.diverged:
+        self.converged = self.converged and not self.diverged
+        if self.diverged and np.isfinite(self._best_loss):
             self.Y = self._best.copy()
             forces = self.problem.forces(self.Y)
             self.loss = self.problem.loss(self.Y, forces.repulsive)

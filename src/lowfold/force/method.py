@@ -170,6 +170,13 @@ class ForceMethod(Estimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+        elif descent.unfinished:
+            warnings.warn(
+                f"The loss still fell after {descent.iteration} iterations, to {self.loss_:.4g}: the largest number of "
+                f"iterations was reached. Raise max_iter of the schedule, or go on with resume().",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         Y = np.empty_like(descent.Y)
         Y[self._affinities.order] = descent.Y
         if self._equal is not None:
@@ -194,6 +201,11 @@ class ForceMethod(Estimator):
         )
 
     def _check(self, data: inputs.Data) -> None:
+        if self.metric == "affinity" and self.perplexity != ForceMethod.perplexity:
+            raise ParameterError(
+                f"With metric='affinity' X holds the affinities, so perplexity={self.perplexity!r} has nothing to act "
+                f"on. Leave it at its default, {ForceMethod.perplexity:g}."
+            )
         if self.n_components >= data.n > 1:
             raise ParameterError(
                 f"n_components={self.n_components} needs more samples than that, but X has n_samples = {data.n}. "

@@ -23,7 +23,7 @@ class Phase:
     The affinities are multiplied by a factor that goes from `exaggeration` to `final` in equal ratios. If `by_degree`,
     the rate is divided by each point's stiffness. tolerance: ends early once the loss falls by less than this share of
     itself in CHECK_EVERY iterations; None: never. smallest: standard deviation below which the embedding is blown up
-    again.
+    again. watched: whether a loss that rises means that the optimisation went astray.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Phase:
     gains: bool = False
     tolerance: float | None = None
     smallest: float = 0.0
+    watched: bool = True
 
     def factor(self, iteration: int) -> float:
         """The exaggeration at an iteration of this phase."""
@@ -77,10 +78,11 @@ class Annealed:
         rate, late = SAFE_RATE * self.learning_rate, self.late_exaggeration
         early = 0.9 * rate / self.exaggeration
         high = self.exaggeration * late
+        early_on: dict[str, Any] = {"smallest": START_SIZE, "watched": False}
         longer = min(2.0, max(1.0, math.sqrt(LONGER_BELOW / n)))
         return [
-            Phase("early exaggeration", round(EARLY * longer), early / late, 0.9, high, high, smallest=START_SIZE),
-            Phase("annealing", round(ANNEALING * longer), early / late, 0.95, high, late, smallest=START_SIZE),
+            Phase("early exaggeration", round(EARLY * longer), early / late, 0.9, high, high, **early_on),
+            Phase("annealing", round(ANNEALING * longer), early / late, 0.95, high, late, **early_on),
             Phase("descent", self.max_iter, rate / late, 0.98, late, late, tolerance=self._tolerance(n)),
             Phase("cooling", 30 if self.max_iter else 0, rate / late, 0.9, late, late),
         ]
@@ -124,7 +126,7 @@ class Classical:
         rates = [n / early, n / late] if auto else [float(self.learning_rate)] * 2
         shared: dict[str, Any] = {"by_degree": False, "gains": True}
         return [
-            Phase("early exaggeration", self.early_iter, rates[0], 0.5, early, early, **shared),
+            Phase("early exaggeration", self.early_iter, rates[0], 0.5, early, early, **shared, watched=False),
             Phase("descent", self.max_iter, rates[1], 0.8, late, late, **shared),
         ]
 
