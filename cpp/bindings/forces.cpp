@@ -1,7 +1,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "attraction.hpp"
-#include "fourier.hpp"
+#include "convolution.hpp"
 #include "graphs.hpp"
 #include "grid.hpp"
 #include "joint.hpp"
@@ -178,19 +178,22 @@ void bind_forces(nb::module_& m) {
     m.def("spread", &spread, nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
     m.def("gather", &gathered);
     m.def("column_bounds", &bounds);
-    nb::class_<PlaneConvolution>(m, "PlaneConvolution")
+    nb::class_<Convolution>(m, "Convolution")
         .def("__init__",
-             [](PlaneConvolution* self, std::size_t rows, std::size_t columns, const Matrix<float>& kernel) {
-                 if (kernel.shape(0) != 2 * rows || kernel.shape(1) != columns + 1)
-                     throw nb::value_error("the kernel's transform must have shape (2 rows, columns + 1)");
-                 new (self) PlaneConvolution(rows, columns, kernel.data());
+             [](Convolution* self, const std::vector<std::size_t>& size,
+                const nb::ndarray<const float, nb::c_contig, nb::device::cpu>& kernel) {
+                 bool fits = size.size() >= 1 && size.size() <= 3 && kernel.ndim() == size.size();
+                 for (std::size_t axis = 0; fits && axis < size.size(); ++axis)
+                     fits = kernel.shape(axis) == (axis + 1 < size.size() ? 2 * size[axis] : size[axis] + 1);
+                 if (!fits)
+                     throw nb::value_error("the kernel's transform must be twice the grid's size, last axis size + 1");
+                 new (self) Convolution(size, kernel.data());
              })
         .def(
             "run_inplace",
-            [](const PlaneConvolution& self,
-               const nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>& values, int threads) {
-                if (values.size() != self.rows() * self.columns())
-                    throw nb::value_error("the values must have the shape of the grid");
+            [](const Convolution& self, const nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>& values,
+               int threads) {
+                if (values.size() != self.nodes()) throw nb::value_error("the values must have the shape of the grid");
                 run(threads, [&](const Context& context) { self.run_inplace(context, values.data()); });
             },
             nb::arg().noconvert(), nb::arg());

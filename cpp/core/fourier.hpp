@@ -1,7 +1,4 @@
-// Fourier transforms of sixteen sequences at once, one to each lane, and convolution in the plane by them.
-//
-// SciPy's transforms take more than twice as long for the sizes of an embedding: 4.5 ms for 640 x 625 nodes, padded to
-// twice that, on two cores; here 2.0 ms.
+// Fourier transforms of sixteen sequences at once, one to each lane.
 #pragma once
 
 #include <cmath>
@@ -9,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "parallel.hpp"
 #include "simd.hpp"
 
 namespace lowfold {
@@ -146,148 +142,6 @@ class Fourier {
 
     std::size_t n_;
     std::vector<Pass> passes_;
-};
-
-/// Convolution of values on a rows x columns grid with a symmetric kernel, given by its real transform on a grid of
-/// twice the size, (2 rows) x (columns + 1). Rows of zeros are never transformed.
-class PlaneConvolution {
-   public:
-    PlaneConvolution(std::size_t rows, std::size_t columns, const float* kernel)
-        : rows_(rows), columns_(columns), along_(2 * columns), across_(2 * rows), kernel_(groups() * 2 * rows * LANES) {
-        const float scale = 1 / (4 * static_cast<float>(rows) * static_cast<float>(columns));
-        for (std::size_t group = 0; group < groups(); ++group)
-            for (std::size_t f = 0; f < 2 * rows; ++f)
-                for (std::size_t lane = 0; lane < LANES; ++lane) {
-                    const std::size_t k = group * LANES + lane;
-                    kernel_[(group * 2 * rows + f) * LANES + lane] =
-                        k <= columns ? scale * kernel[f * (columns + 1) + k] : 0.0f;
-                }
-    }
-
-    std::size_t rows() const { return rows_; }
-    std::size_t columns() const { return columns_; }
-
-    /// values <- kernel * values. Each group of rows, and then of columns, has one owner.
-    void run_inplace(const Context& context, float* values) const {
-        // Element (k, r) of the transform of row r at wave number k, in blocks of LANES rows.
-        Buffer<Waves> middle(groups() * LANES * row_groups());
-        const std::size_t longest = 2 * std::max(rows_, columns_);
-        std::vector<Buffer<Waves>> scratch(static_cast<std::size_t>(std::max(1, context.threads)));
-        const auto space = [&](Worker& worker) {
-            Buffer<Waves>& mine = scratch[static_cast<std::size_t>(worker.slot())];
-            mine.resize(2 * longest);
-            return std::pair(mine.data(), mine.data() + longest);
-        };
-        const std::size_t pairs = (row_groups() + 1) / 2;
-        parallel_for(context, pairs, [&](std::size_t pair, Worker& worker) {
-            const auto [x, y] = space(worker);
-            forward_rows(values, pair, x, y, middle.data());
-        });
-        parallel_for(context, groups(), [&](std::size_t group, Worker& worker) {
-            const auto [x, y] = space(worker);
-            multiply_columns(group, x, y, middle.data());
-        });
-        parallel_for(context, pairs, [&](std::size_t pair, Worker& worker) {
-            const auto [x, y] = space(worker);
-            backward_rows(pair, x, y, middle.data(), values);
-            worker.check();
-        });
-    }
-
-   private:
-    static constexpr std::size_t LANES = 16;
-
-    std::size_t groups() const { return columns_ / LANES + 1; }  // of wave numbers 0 .. columns
-    std::size_t row_groups() const { return (rows_ + LANES - 1) / LANES; }
-    Waves& at(Waves* middle, std::size_t k, std::size_t group) const { return middle[k * row_groups() + group]; }
-
-    /// Two groups of rows, real, go as the real and the imaginary part of one transform Z; that of the first is
-    /// (Z_k + conj Z_-k) / 2, that of the second (Z_k - conj Z_-k) / 2i.
-    void forward_rows(const float* values, std::size_t pair, Waves* x, Waves* y, Waves* middle) const {
-        const std::size_t n = 2 * columns_;
-        float lanes[2][LANES];
-        for (std::size_t c = 0; c < columns_; ++c) {
-            for (std::size_t half = 0; half < 2; ++half)
-                for (std::size_t lane = 0; lane < LANES; ++lane) {
-                    const std::size_t row = (2 * pair + half) * LANES + lane;
-                    lanes[half][lane] = row < rows_ ? values[row * columns_ + c] : 0.0f;
-                }
-            x[c] = {load<Waves::Lanes>(lanes[0]), load<Waves::Lanes>(lanes[1])};
-        }
-        for (std::size_t c = columns_; c < n; ++c) x[c] = Waves{};
-        const Waves* Z = along_.run(x, y);
-        for (std::size_t k = 0; k <= columns_; ++k) {
-            const Waves& a = Z[k];
-            const Waves& b = Z[k == 0 ? 0 : n - k];
-            at(middle, k, 2 * pair) = {0.5f * (a.re + b.re), 0.5f * (a.im - b.im)};
-            if (2 * pair + 1 < row_groups()) at(middle, k, 2 * pair + 1) = {0.5f * (a.im + b.im), 0.5f * (b.re - a.re)};
-        }
-    }
-
-    /// Sixteen wave numbers: forward along the rows, times the kernel, and back.
-    void multiply_columns(std::size_t group, Waves* x, Waves* y, Waves* middle) const {
-        const std::size_t n = 2 * rows_, first = group * LANES, count = std::min(LANES, columns_ + 1 - first);
-        for (std::size_t block = 0; block < row_groups(); ++block) {
-            Waves from[LANES] = {};
-            for (std::size_t lane = 0; lane < count; ++lane) from[lane] = at(middle, first + lane, block);
-            transpose(from, x + block * LANES, std::min(LANES, rows_ - block * LANES));
-        }
-        for (std::size_t r = rows_; r < n; ++r) x[r] = Waves{};
-        Waves* f = across_.run(x, y);
-        for (std::size_t r = 0; r < n; ++r) {
-            const auto factor = load<Waves::Lanes>(&kernel_[(group * n + r) * LANES]);
-            f[r] = {f[r].re * factor, f[r].im * factor};
-        }
-        Waves* out = across_.run_inverse(f, f == x ? y : x);
-        for (std::size_t block = 0; block < row_groups(); ++block) {
-            Waves from[LANES] = {}, to[LANES];
-            std::copy_n(out + block * LANES, std::min(LANES, rows_ - block * LANES), from);
-            transpose(from, to, LANES);
-            for (std::size_t lane = 0; lane < count; ++lane) at(middle, first + lane, block) = to[lane];
-        }
-    }
-
-    /// The two groups of rows again as one transform: Z = A + i B, with the other half of the wave numbers by symmetry.
-    void backward_rows(std::size_t pair, Waves* x, Waves* y, Waves* middle, float* values) const {
-        const std::size_t n = 2 * columns_;
-        const Waves nothing{};
-        for (std::size_t k = 0; k <= columns_; ++k) {
-            const Waves& a = at(middle, k, 2 * pair);
-            const Waves& b = 2 * pair + 1 < row_groups() ? at(middle, k, 2 * pair + 1) : nothing;
-            x[k] = {a.re - b.im, a.im + b.re};
-            if (k > 0 && k < columns_) x[n - k] = {a.re + b.im, b.re - a.im};
-        }
-        const Waves* out = along_.run_inverse(x, y);
-        for (std::size_t half = 0; half < 2; ++half)
-            for (std::size_t c = 0; c < columns_; ++c) {
-                const Waves::Lanes v = half ? out[c].im : out[c].re;
-                for (std::size_t lane = 0; lane < LANES; ++lane) {
-                    const std::size_t row = (2 * pair + half) * LANES + lane;
-                    if (row < rows_) values[row * columns_ + c] = v[lane];
-                }
-            }
-    }
-
-    /// Lane a of from[b] becomes lane b of to[a], for the first `count` of them.
-    static void transpose(const Waves (&from)[LANES], Waves* to, std::size_t count) {
-        float re[LANES][LANES], im[LANES][LANES];
-        for (std::size_t b = 0; b < LANES; ++b) {
-            store(re[b], from[b].re);
-            store(im[b], from[b].im);
-        }
-        for (std::size_t a = 0; a < count; ++a) {
-            float lanes[2][LANES];
-            for (std::size_t b = 0; b < LANES; ++b) {
-                lanes[0][b] = re[b][a];
-                lanes[1][b] = im[b][a];
-            }
-            to[a] = {load<Waves::Lanes>(lanes[0]), load<Waves::Lanes>(lanes[1])};
-        }
-    }
-
-    std::size_t rows_, columns_;
-    Fourier along_, across_;
-    Buffer<float> kernel_;
 };
 
 }  // namespace lowfold

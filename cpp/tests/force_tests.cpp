@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "attraction.hpp"
-#include "fourier.hpp"
+#include "convolution.hpp"
 #include "grid.hpp"
 #include "joint.hpp"
 #include "motion.hpp"
@@ -181,16 +181,21 @@ void lengths_with_a_large_prime_factor_are_refused() {
 }
 
 void convolution_with_one_is_the_identity_and_with_anything_the_sum() {
-    for (const auto& [rows, columns] : {std::pair<std::size_t, std::size_t>{4, 4}, {5, 16}, {18, 9}, {40, 48}}) {
-        std::vector<float> ones(2 * rows * (columns + 1), 1.0f), constant(ones.size(), 0.0f);
-        constant[0] = static_cast<float>(4 * rows * columns);  // a kernel that is 1 everywhere
-        const auto values = scattered(rows, columns, 1, rows);
+    const std::vector<std::vector<std::size_t>> sizes = {{5},      {90},      {4, 4},      {5, 16},    {18, 9},
+                                                         {40, 48}, {4, 5, 6}, {9, 20, 16}, {30, 4, 25}};
+    for (const auto& size : sizes) {
+        std::size_t nodes = 1, waves = 1;
+        for (const std::size_t side : size) nodes *= side;
+        for (std::size_t axis = 0; axis + 1 < size.size(); ++axis) waves *= 2 * size[axis];
+        std::vector<float> ones(waves * (size.back() + 1), 1.0f), constant(ones.size(), 0.0f);
+        constant[0] = static_cast<float>(waves * 2 * size.back());  // a kernel that is 1 everywhere
+        const auto values = scattered(nodes, 1, 1, nodes);
         double sum = 0;
         for (const float v : values.values) sum += static_cast<double>(v);
         for (const int threads : THREAD_COUNTS) {
             auto same = values.values, all = values.values;
-            PlaneConvolution(rows, columns, ones.data()).run_inplace(Context{threads, {}}, same.data());
-            PlaneConvolution(rows, columns, constant.data()).run_inplace(Context{threads, {}}, all.data());
+            Convolution(size, ones.data()).run_inplace(Context{threads, {}}, same.data());
+            Convolution(size, constant.data()).run_inplace(Context{threads, {}}, all.data());
             for (std::size_t at = 0; at < same.size(); ++at) {
                 expect_close(same[at], values.values[at], 1e-5, text("value ", at));
                 expect_close(all[at], sum, 1e-3, text("sum at ", at));

@@ -44,24 +44,24 @@ class MakeIndex(Protocol):
         """The index of the rows of X."""
 
 
-class PlaneConvolution(Protocol):
-    """Convolution on a grid in the plane (cpp/core/fourier.hpp)."""
+class Convolution(Protocol):
+    """Convolution of values on a grid with a kernel (cpp/core/convolution.hpp)."""
 
     def run_inplace(self, values: Floats, threads: int, /) -> None:
         """values <- kernel * values."""
 
 
 class MakeConvolution(Protocol):
-    """Builds a PlaneConvolution from the kernel's real transform on a grid of twice the size."""
+    """Builds a Convolution from the kernel's real transform on a grid of twice the size."""
 
-    def __call__(self, rows: int, columns: int, kernel: Floats, /) -> PlaneConvolution:
-        """The convolution on a grid of rows x columns nodes."""
+    def __call__(self, size: list[int], kernel: Floats, /) -> Convolution:
+        """The convolution on a grid of one to three dimensions."""
 
 
 class ForceKernels(Protocol):
     """The kernels of the force family; `backend/reference_forces.py` says in NumPy what each returns."""
 
-    PlaneConvolution: MakeConvolution
+    Convolution: MakeConvolution
 
     def perplexity_rows(self, distances: Floats, perplexities: NDArray[np.float64], threads: int, /) -> Floats:
         """Gaussian affinities of given perplexities, the mean over them, float32."""

@@ -101,10 +101,11 @@ def gather(values: Floats, shape: GridShape, Y: Floats) -> tuple[Floats, Floats]
     return potential, gradient
 
 
-def convolved(values: Floats, size: tuple[int, int], kernel: Floats) -> Floats:
+def convolved(values: Floats, size: tuple[int, ...], kernel: Floats) -> Floats:
     """By NumPy's transforms of the values padded to twice the size."""
-    waves = np.fft.rfft2(values.reshape(size), s=(2 * size[0], 2 * size[1])) * kernel
-    return np.fft.irfft2(waves, s=(2 * size[0], 2 * size[1]))[: size[0], : size[1]].ravel()
+    axes, double = tuple(range(len(size))), tuple(2 * side for side in size)
+    waves = np.fft.rfftn(values.reshape(size), s=double, axes=axes) * kernel
+    return np.fft.irfftn(waves, s=double, axes=axes)[tuple(slice(side) for side in size)].ravel()
 
 
 def advance(

@@ -11,16 +11,16 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
+from scipy.fft import next_fast_len
 
 from lowfold.backend import native
+from lowfold.backend.protocol import Convolution, GridShape
 from lowfold.force.law import Law
 from lowfold.neighbors.engines import Exact
 from lowfold.options import documented, option
 from lowfold.types import Floats
 
 Field: TypeAlias = tuple[Floats, Floats]  # phi (n,) and its gradient (n, d)
-Shape: TypeAlias = tuple[list[int], list[float], float]  # nodes in each direction, the first node, the spacing
 
 GRID_DIMENSIONS = 3  # a grid has spacing^-d nodes
 EXACT_SIZE = 1000  # points up to which all pairs take no longer than a grid in the plane
@@ -113,12 +113,12 @@ class GridEngine:
         values = self._convolved(Y, charges, shape)
         return native.kernels.gather(values, shape, Y, self._threads)
 
-    def frozen(self, Y: Floats, charges: Floats | None) -> tuple[Floats, Shape]:
+    def frozen(self, Y: Floats, charges: Floats | None) -> tuple[Floats, GridShape]:
         """The field on a grid with room around the points."""
         shape = self._shape(Y, margin=0.1 * float(np.ptp(Y, axis=0).max()) + 2.0)
         return self._convolved(Y, charges, shape), shape
 
-    def _shape(self, Y: Floats, margin: float) -> Shape:
+    def _shape(self, Y: Floats, margin: float) -> GridShape:
         bounds = native.kernels.column_bounds(Y)
         low, high = bounds[0].astype(np.float64) - margin, bounds[1].astype(np.float64) + margin
         span = high - low
@@ -138,49 +138,15 @@ class GridEngine:
             (size, last), _ = self._kernel
             if last == spacing and (needed <= size).all() and (np.asarray(size) <= ROOM * needed + 8).all():
                 return np.asarray(size)
-        return np.array([fft.next_fast_len(int(1.1 * cells), real=True) for cells in needed])
+        return np.array([next_fast_len(int(1.1 * cells), real=True) for cells in needed])
 
-    def _convolved(self, Y: Floats, charges: Floats | None, shape: Shape) -> Floats:
+    def _convolved(self, Y: Floats, charges: Floats | None, shape: GridShape) -> Floats:
         size, _, spacing = shape
         values = native.kernels.spread(Y, charges, shape, self._threads)
         if self._kernel is None or self._kernel[0] != (size, spacing):
-            self._kernel = (size, spacing), convolution(kernel_transform(self._law, size, spacing), size)
+            self._kernel = (size, spacing), native.kernels.Convolution(size, kernel_transform(self._law, size, spacing))
         self._kernel[1].run_inplace(values, self._threads)
         return values
-
-
-class Convolution(Protocol):
-    """Convolution of values on a grid with a kernel."""
-
-    def run_inplace(self, values: Floats, threads: int, /) -> None:
-        """values <- kernel * values."""
-
-
-class SciPyConvolution:
-    """In any number of dimensions, one after another, so that rows of zeros are never transformed."""
-
-    def __init__(self, size: list[int], kernel: NDArray[np.float32]) -> None:
-        self._size = size
-        self._kernel = kernel
-
-    def run_inplace(self, values: Floats, threads: int, /) -> None:
-        """values <- kernel * values."""
-        size = self._size
-        waves: Any = fft.rfft(values.reshape(size), n=2 * size[-1], axis=-1, workers=threads)
-        for axis in range(len(size) - 1):
-            waves = fft.fft(waves, n=2 * size[axis], axis=axis, workers=threads, overwrite_x=True)
-        waves *= self._kernel
-        for axis in range(len(size) - 1):
-            waves = fft.ifft(waves, axis=axis, workers=threads, overwrite_x=True)
-            waves = waves[(slice(None),) * axis + (slice(size[axis]),)]
-        values[:] = fft.irfft(waves, n=2 * size[-1], axis=-1, workers=threads)[..., : size[-1]].ravel()
-
-
-def convolution(kernel: NDArray[np.float32], size: list[int]) -> Convolution:
-    """By the kernel's transform: in the plane by transforms of our own, elsewhere by SciPy's."""
-    if len(size) == 2:
-        return native.kernels.PlaneConvolution(size[0], size[1], kernel)
-    return SciPyConvolution(size, kernel)
 
 
 def kernel_transform(law: Law, size: list[int], spacing: float) -> NDArray[np.float32]:
@@ -196,11 +162,18 @@ def kernel_transform(law: Law, size: list[int], spacing: float) -> NDArray[np.fl
         steps = np.arange(cells + 1).reshape(along)
         r = r + (spacing * steps) ** 2
         smoothing = smoothing * (4 + 2 * np.cos(np.pi * steps / cells)) / 6
-    transform = fft.dctn(law.weight(r), type=1, overwrite_x=True) / smoothing**2
+    transform = law.weight(r)
+    for axis in range(len(size)):
+        transform = np.fft.rfft(_mirrored(transform, axis), axis=axis).real
+    transform /= smoothing**2
     for axis in range(len(size) - 1):
-        mirrored = np.flip(transform, axis)[(slice(None),) * axis + (slice(1, -1),)]
-        transform = np.concatenate([transform, mirrored], axis)
+        transform = _mirrored(transform, axis)
     return np.ascontiguousarray(transform, dtype=np.float32)
+
+
+def _mirrored(corner: Any, axis: int) -> Any:
+    """What is even and periodic, from one half of it."""
+    return np.concatenate([corner, np.flip(corner, axis)[(slice(None),) * axis + (slice(1, -1),)]], axis)
 
 
 def engine_of(repulsion: Any, law: Law, shape: tuple[int, int], threads: int) -> Engine:
