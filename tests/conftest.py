@@ -14,11 +14,15 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from scipy.sparse import issparse
+from sklearn.datasets import load_digits
 
 import lowfold
 from lowfold.options import parameters
 
 ESTIMATORS = [*lowfold.METHODS.values(), lowfold.NeighborGraph]
+
+FORCE_METHODS = [lowfold.TSNE, lowfold.SymmetricSNE, lowfold.SNE, lowfold.ElasticEmbedding]
+SHORT = lowfold.Annealed(max_iter=20)
 
 # scikit-learn's checks fit ten points; a method refuses more neighbours than there are points.
 FOR_SMALL_DATA = {"n_neighbors": 6, "perplexity": 2.0}
@@ -27,6 +31,13 @@ HANG_SECONDS = 300  # far beyond any test: what takes longer will not come back
 
 settings.register_profile("lowfold", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("lowfold")
+
+
+@pytest.fixture(scope="session")
+def digits() -> tuple[Any, Any]:
+    """(X, y): 600 digits and their classes."""
+    X, y = load_digits(return_X_y=True)
+    return X[:600], y[:600]
 
 
 def declared(cls: type) -> set[str]:

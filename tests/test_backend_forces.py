@@ -137,7 +137,9 @@ def test_spreading_and_gathering_equal_the_reference(kernels, d, charged):
     assert np.allclose(gradient, wanted[1], atol=1e-3)
 
 
-@pytest.mark.parametrize("size", [(5,), (90,), (4, 4), (5, 9), (16, 15), (45, 64), (100, 81), (4, 5, 6), (20, 9, 32), (16, 45, 15)])
+@pytest.mark.parametrize(
+    "size", [(5,), (90,), (4, 4), (5, 9), (16, 15), (45, 64), (100, 81), (4, 5, 6), (20, 9, 32), (16, 45, 15)]
+)
 def test_convolution_equals_the_reference_for_any_number_of_threads(kernels, size):
     kernel = kernel_transform(Law("student"), list(size), 0.4)
     values = np.random.default_rng(5).random(np.prod(size)).astype(np.float32)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import runpy
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
-from sklearn.datasets import load_digits
 
-from conftest import cloud, same_bits
+from conftest import FORCE_METHODS, SHORT, cloud, same_bits
 from lowfold import (
     LLE,
     SNE,
     TSNE,
     Annealed,
+    Classical,
     ElasticEmbedding,
     Exact,
     Grid,
@@ -30,15 +31,6 @@ from lowfold.force.problem import GLOBAL, NONE, ROWS, ForceProblem
 from lowfold.force.repulsion import ExactEngine, GridEngine
 from lowfold.force.schedule import Phase
 from shapes import conditional_by_definition, joint_by_definition, swiss_roll
-
-METHODS = [TSNE, SymmetricSNE, SNE, ElasticEmbedding]
-SHORT = Annealed(max_iter=20)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:600], y[:600]
 
 
 def problem_of(law, normalisation, n=40, d=2, **more):
@@ -136,14 +128,14 @@ def test_the_grid_serves_one_and_three_dimensions(d):
     assert force_error(CAUCHY, Y, 0.5) < 0.02
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FORCE_METHODS)
 def test_grid_and_exact_end_at_the_same_loss(method, digits):
     exact, grid = (method(repulsion=engine).fit(digits[0]) for engine in (Exact(), Grid()))
     # t-SNE has many minima near each other, of which rounding chooses one.
     assert grid.loss_ == pytest.approx(exact.loss_, rel=0.03 if method is TSNE else 0.01)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FORCE_METHODS)
 @pytest.mark.parametrize("repulsion", ["exact", "grid"])
 def test_the_same_bits_come_of_any_number_of_threads_and_of_a_repeated_fit(method, repulsion, digits):
     results = [
@@ -202,6 +194,43 @@ def test_a_learning_rate_that_diverges_is_said_and_gives_no_nan(digits):
         model = SymmetricSNE(schedule=Annealed(learning_rate=50.0)).fit(digits[0])
     assert np.isfinite(model.embedding_).all()
     assert np.isfinite(model.loss_)
+
+
+@pytest.mark.parametrize("method", FORCE_METHODS)
+@pytest.mark.parametrize("perplexity", [2.0, 30.0])
+def test_the_default_steps_are_not_too_long(method, perplexity, digits):
+    # Of elastic embedding repulsion is many times stiffer than attraction where points are dense, in SNE where they
+    # are far from each other.
+    for X in (digits[0], cloud(1500, 50)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            model = method(perplexity=perplexity, repulsion="grid").fit(X)
+        patient = method(perplexity=perplexity, repulsion="grid", schedule=Annealed(learning_rate=0.3)).fit(X)
+        assert model.loss_ < 1.02 * patient.loss_
+
+
+def test_steps_that_prove_too_long_are_shortened(digits):
+    calm, hasty = (ElasticEmbedding(schedule=Annealed(learning_rate=rate)).fit(digits[0]) for rate in (1.0, 10.0))
+    assert calm.report_.findings["pace"] == 1
+    assert hasty.report_.findings["pace"] < 1
+    assert hasty.energy_ < 1.05 * calm.energy_
+    with pytest.warns(ConvergenceWarning, match=r"had to be divided by \d+ on the way.*Divide the learning rate"):
+        ElasticEmbedding(schedule=Annealed(learning_rate=1000.0)).fit(digits[0])
+
+
+def test_a_learning_rate_of_the_users_own_is_taken_as_it_is(digits):
+    X = digits[0][:100]
+    start = np.random.default_rng(0).standard_normal((100, 2)).astype(np.float32)
+    classical = Classical(early_iter=0, max_iter=1, learning_rate=0.25)
+    model = SymmetricSNE(init=start, perplexity=10.0, schedule=classical).fit(X)
+    P = joint_by_definition(X, 10.0)
+    w = np.exp(-cdist(start, start, "sqeuclidean"))
+    np.fill_diagonal(w, 0)
+    slope = 4 * np.einsum("ij,ijd->id", P - w / w.sum(), start[:, None] - start)
+    gains = 1.2  # a gain grows by 0.2 where slope and velocity do not agree, and the first velocity is zero
+    gain = np.where(slope > 0, gains, 0.8)
+    moved = start - 0.25 * gain * slope
+    assert np.allclose(model.embedding_, moved - moved.mean(axis=0), atol=1e-4)
 
 
 # Real data

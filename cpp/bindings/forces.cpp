@@ -140,11 +140,13 @@ std::tuple<NewArray<float, 1>, NewArray<float, 1>> bounds(const Matrix<float>& Y
     return {low, high};
 }
 
-/// New points start at Y and are returned where they came to rest; the field is on a grid, or that of all points.
+/// New points start at Y and are returned where they came to rest. The field is on a grid, or that of the frozen points
+/// with their charges (1 each if none).
 NewArray<float, 2> placed(const std::tuple<Matrix<float>, Matrix<std::int32_t>, Matrix<float>>& points,
-                          const Matrix<float>& frozen, const LawOf& law, double strength,
-                          const std::optional<std::tuple<Vector<float>, Shape>>& field, int threads) {
+                          const std::tuple<Matrix<float>, std::optional<Vector<float>>>& frozen, const LawOf& law,
+                          double strength, const std::optional<std::tuple<Vector<float>, Shape>>& field, int threads) {
     const auto& [Y, neighbors, P] = points;
+    const auto& [others, charges] = frozen;
     auto out = new_matrix<float>(Y.shape(0), Y.shape(1));
     std::copy_n(Y.data(), Y.size(), out.data());
     const MatrixView<float> moving{out.data(), Y.shape(0), Y.shape(1)};
@@ -152,14 +154,14 @@ NewArray<float, 2> placed(const std::tuple<Matrix<float>, Matrix<std::int32_t>, 
     with_law_of(law, [&](const auto& which) {
         const auto place = [&](const auto& of) {
             run(threads, [&](const Context& context) {
-                place_inplace(context, of, view(frozen), which, {view(neighbors), P.data()}, how, moving);
+                place_inplace(context, of, view(others), which, {view(neighbors), P.data()}, how, moving);
             });
         };
         if (field)
             with_grid(std::get<1>(*field),
                       [&]<int D>(const GridShape<D>& grid) { place(GridField<D>{grid, std::get<0>(*field).data()}); });
         else
-            place(ExactField(view(frozen), static_cast<const float*>(nullptr), which));
+            place(ExactField(view(others), data_or_null(charges), which));
     });
     return out;
 }

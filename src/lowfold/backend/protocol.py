@@ -105,14 +105,14 @@ class ForceKernels(Protocol):
     def placed(
         self,
         points: tuple[Floats, Indices, Floats],
-        frozen: Floats,
+        frozen: tuple[Floats, Floats | None],
         law: LawCode,
         strength: float,
         field: tuple[Floats, GridShape] | None,
         threads: int,
         /,
     ) -> Floats:
-        """New points (start, neighbours, affinities) where they come to rest among frozen ones."""
+        """New points (start, neighbours, affinities) where they come to rest among frozen ones (places, charges)."""
 
 
 class Kernels(ForceKernels, Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -11,10 +12,10 @@ from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from lowfold import inputs
-from lowfold.affinity.perplexity import Perplexity, neighbors_needed, perplexity_rows, symmetrized
+from lowfold.affinity.perplexity import WIDTH, Perplexity, neighbors_needed, perplexity_rows, scales, symmetrized
 from lowfold.backend import native
 from lowfold.backend.protocol import Sparse
-from lowfold.errors import DataError
+from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import Settings
 from lowfold.types import Floats, Indices
@@ -54,7 +55,7 @@ class NeighborAffinities(Affinities):
         self._perplexity = perplexity
         self._k = neighbors_needed(perplexity, data.n)
         if data.kind == inputs.GRAPH:
-            self._k = min(self._k, _fewest_neighbors(data.values))
+            self._k = _enough(self._k, _fewest_neighbors(data.values), perplexity)
         self._index = index_of(data, settings)
         found = self._index.query(None, self._k)
         self._recall = found.recall
@@ -176,6 +177,24 @@ def _fewest_neighbors(graph: csr_array) -> int:
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     counts = np.bincount(rows[rows != graph.indices], minlength=graph.shape[0])
     return max(1, int(counts.min()))
+
+
+def _enough(wanted: int, stored: int, perplexity: Perplexity) -> int:
+    """How many of a graph's neighbours are used: as many as wanted, or with a warning all that each point has."""
+    largest = max(scales(perplexity))
+    if largest > stored:
+        raise ParameterError(
+            f"perplexity={largest:g} needs at least as many neighbours of each point, but the graph has points with "
+            f"{stored}. Lower perplexity to {max(1, stored // WIDTH)} or less, or make the graph with {wanted}."
+        )
+    if wanted > stored:
+        warnings.warn(
+            f"perplexity={largest:g} spreads over {wanted} neighbours ({WIDTH} x perplexity), but the graph has points "
+            f"with {stored}; {stored} of each point are used. A graph with {wanted} neighbours avoids this.",
+            UserWarning,
+            stacklevel=6,
+        )
+    return min(wanted, stored)
 
 
 def _information(p: Any) -> Any:

@@ -17,7 +17,6 @@ import numpy as np
 
 from lowfold import inputs
 from lowfold.errors import DataError
-from lowfold.force.law import GAUSSIAN, Law
 from lowfold.force.method import ForceMethod
 from lowfold.force.problem import NONE
 from lowfold.force.schedule import Phase
@@ -50,10 +49,6 @@ class ElasticEmbedding(ForceMethod):
     strength: float | Homotopy = option(
         0.1, above=0, help="strength lambda of the repulsion, or Homotopy(strength, ...)"
     )
-
-    @property
-    def _law(self) -> Law:
-        return GAUSSIAN
 
     @property
     def energy_(self) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from lowfold.errors import ConvergenceWarning, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.force.affinities import affinities_of
 from lowfold.force.descend import Descent
-from lowfold.force.law import Law
+from lowfold.force.law import GAUSSIAN, Law
 from lowfold.force.problem import GLOBAL, NONE, ForceProblem
 from lowfold.force.repulsion import GRID_DIMENSIONS, Grid, engine_of, repulsion_option
 from lowfold.force.schedule import Annealed, Classical, Phase, schedule_of, schedule_option
@@ -28,6 +27,7 @@ from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.types import Floats, Report, Step
 
+LOWEST_PACE = 1 / 16  # of the steps: below, they must have torn the embedding before they were found too long
 GRID_BYTES = 50_000_000  # of a grid with its transforms, as large as embeddings become
 
 
@@ -53,8 +53,8 @@ class ForceMethod(Estimator):
     memory_limit: float | None = memory_limit_option()
 
     @property
-    @abstractmethod
-    def _law(self) -> Law: ...
+    def _law(self) -> Law:
+        return GAUSSIAN
 
     def resume(self, max_iter: int | None = None) -> ForceMethod:
         """Goes on from where the optimisation stopped, for up to max_iter iterations (None: as the schedule says)."""
@@ -95,7 +95,7 @@ class ForceMethod(Estimator):
         schedule = schedule_of(self.schedule)
         with watch.stage("start"):
             shape = self.n_components, schedule.start_size, seed_of(self.random_state)
-            Y = start_of(self._init(data), data, P, self._affinities.order, shape)
+            Y = start_of(self._init(data), data, (P, self._affinities.order), shape, self.n_jobs)
         engine = engine_of(self.repulsion, self._law, (data.n, self.n_components), self._threads)
         masses = self._masses(data)
         problem = ForceProblem(
@@ -127,8 +127,7 @@ class ForceMethod(Estimator):
         return self.default_init if data.kind in (inputs.ROWS, inputs.SPARSE_ROWS) else "spectral"
 
     def _phases(self) -> list[Phase]:
-        phases = schedule_of(self.schedule).phases(self._descent.problem.n)
-        return [dataclasses.replace(phase, rate=phase.rate * self._law.steadiness) for phase in phases]
+        return schedule_of(self.schedule).phases(self._descent.problem.n)
 
     def _optimise(self, phases: list[Phase]) -> Iterator[Step]:
         """Runs the phases, a Step after each iteration."""
@@ -160,13 +159,25 @@ class ForceMethod(Estimator):
         self.history_ = np.array(descent.history)
         findings.update(descent.problem.engine.findings())
         findings.update(
-            loss=self.loss_, iterations=self.n_iter_, converged=descent.converged, gradient=self.gradient_norm_
+            loss=self.loss_,
+            iterations=self.n_iter_,
+            converged=descent.converged,
+            gradient=self.gradient_norm_,
+            pace=descent.pace,
         )
         if descent.diverged:
             warnings.warn(
                 f"The optimisation diverged after {descent.iteration} iterations; the best embedding before that is "
                 f"returned, with a loss of {self.loss_:.3g}. Lower the learning rate of the schedule "
                 f"({schedule_of(self.schedule)!r}).",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        elif descent.pace < LOWEST_PACE:
+            warnings.warn(
+                f"The steps were too long and had to be divided by {1 / descent.pace:g} on the way. The loss then fell "
+                f"to {self.loss_:.4g}, but groups that the first steps tore may lie apart. Divide the learning rate of "
+                f"the schedule ({schedule_of(self.schedule)!r}) by as much.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -181,19 +192,19 @@ class ForceMethod(Estimator):
         Y[self._affinities.order] = descent.Y
         if self._equal is not None:
             Y = Y[self._equal]  # equal rows lie in one place
-        self._frozen = Y
-        masses = None
+        charges = None
         if descent.problem.masses is not None:
-            masses = np.empty(len(Y), np.float32)
-            masses[self._affinities.order] = descent.problem.masses
-        self._field = descent.problem.engine.frozen(Y, masses)
+            charges = np.empty(len(Y), np.float32)
+            charges[self._affinities.order] = descent.problem.masses
+        self._frozen = Y, charges
+        self._field = descent.problem.engine.frozen(Y, charges)
         return Y
 
     def _place(self, data: inputs.Data) -> Floats:
         neighbors, P = self._affinities.new(data.values, self._threads)
         # The neighbours that count most say where to begin: the mean of all may lie between two groups.
         weights = np.square(P) / np.square(P).sum(axis=1, keepdims=True)
-        start = np.einsum("ij,ijd->id", weights, self._frozen[neighbors]).astype(np.float32)
+        start = np.einsum("ij,ijd->id", weights, self._frozen[0][neighbors]).astype(np.float32)
         problem = self._descent.problem
         strength = problem.strength if self.normalisation == NONE else 0.0
         return native.kernels.placed(
@@ -231,3 +242,12 @@ class ForceMethod(Estimator):
 
     def _cheaper(self) -> str:
         return "Lower perplexity, or fit fewer samples and place the rest with transform."
+
+
+class DivergenceMethod(ForceMethod):
+    """A force method whose loss is a Kullback-Leibler divergence."""
+
+    @property
+    def kl_divergence_(self) -> float:
+        """The divergence that was reached; of SNE the sum over points."""
+        return self.loss_

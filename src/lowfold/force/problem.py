@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +24,22 @@ class Forces:
     """The gradient at an embedding, in its two parts, and the value of the repulsive term there.
 
     4 attraction (n, d) is that of sum_ij p_ij (-log w_ij), scale * repulsion (n, d) that of the rest; repulsive is the
-    rest itself.
+    rest itself. weight (n,): what each point's repulsion sums up to, to be compared with the row sums of P.
     """
 
     attraction: Floats
     repulsion: Floats
     scale: float
     repulsive: float
+    weight: Floats
 
     def gradient(self, exaggeration: float = 1.0) -> Floats:
         """The gradient with the affinities multiplied by a factor."""
         number = self.attraction.dtype.type
         return number(PULL * exaggeration) * self.attraction + number(self.scale) * self.repulsion
+
+
+Repulsion: TypeAlias = tuple[Floats, float, float, Floats]  # repulsion, scale, repulsive and weight of the forces
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,39 +75,41 @@ class ForceProblem:
     def forces(self, Y: Floats) -> Forces:
         """Both parts of the gradient. Cost: the entries of P, and the engine's."""
         pulls = native.kernels.attraction(self._entries(Y), Y, self.law.code, self.threads)
-        slope, scale, value = self._repulsion(Y)
-        return Forces(pulls, slope, scale, value)
+        return Forces(pulls, *self._repulsion(Y))
 
-    def loss(self, Y: Floats, repulsive: float | None = None) -> float:
-        """E at Y; the repulsive term is computed anew if it is not given."""
-        if repulsive is None:
-            repulsive = self._repulsion(Y)[2]
-        cost = native.kernels.attraction_cost(self._entries(Y), Y, self.law.code, self.threads)
-        return self.constant + cost + repulsive
+    def cost(self, Y: Floats) -> float:
+        """The attractive term of E."""
+        return native.kernels.attraction_cost(self._entries(Y), Y, self.law.code, self.threads)
+
+    def loss(self, Y: Floats) -> float:
+        """E at Y."""
+        return self.constant + self.cost(Y) + self._repulsion(Y)[2]
 
     def with_strength(self, strength: float) -> ForceProblem:
         """The same problem with another weight of the repulsion."""
         return dataclasses.replace(self, strength=strength)
 
-    def _repulsion(self, Y: Floats) -> tuple[Floats, float, float]:
-        """(G, s, R) with s G the gradient of R. Every phi holds w(0) = 1 of the point itself, which is taken off."""
+    def _repulsion(self, Y: Floats) -> Repulsion:
+        """Every phi holds w(0) = 1 of the point itself, which is taken off."""
         if self.normalisation == NONE:
             return self._unnormalised(Y)
         phi, slope = self.engine.field(Y)
         if self.normalisation == ROWS:
             return self._by_rows(Y, phi, slope)
         Z = max(float(phi.sum(dtype=np.float64)) - self.n, TINY)
-        return slope, 2 / Z, float(np.log(Z))
+        return slope, 2 / Z, float(np.log(Z)), (phi - 1) / phi.dtype.type(Z)
 
-    def _unnormalised(self, Y: Floats) -> tuple[Floats, float, float]:
+    def _unnormalised(self, Y: Floats) -> Repulsion:
         masses = None if self.masses is None else self.masses.astype(Y.dtype, copy=False)
         phi, slope = self.engine.field(Y, masses)
         if masses is None:
-            return slope, 2 * self.strength, self.strength * (float(phi.sum(dtype=np.float64)) - self.n)
-        total = float(masses.astype(np.float64) @ (phi - masses))
-        return masses[:, None] * slope, 2 * self.strength, self.strength * total
+            others = phi - 1
+        else:
+            others, slope = masses * (phi - masses), masses[:, None] * slope
+        value = self.strength * float(others.sum(dtype=np.float64))
+        return slope, 2 * self.strength, value, Y.dtype.type(self.strength) * others
 
-    def _by_rows(self, Y: Floats, phi: Floats, slope: Floats) -> tuple[Floats, float, float]:
+    def _by_rows(self, Y: Floats, phi: Floats, slope: Floats) -> Repulsion:
         """Each point's sum has its own weight 1 / phi_i in the others' forces: a second field, of these charges.
 
         Points that are nearly alone have small sums and large charges, which an engine's error would drown: what they
@@ -118,10 +125,13 @@ class ForceProblem:
         charges = (1 / own).astype(Y.dtype)
         others = charges.copy()
         others[alone] = 0
-        pushed = self.engine.field(Y, others)[1]
+        psi, pushed = self.engine.field(Y, others)
         if len(alone):
-            pushed += native.kernels.exact_field(Y[alone], charges[alone], self.law.code, Y, None, self.threads)[1]
-        return slope / own[:, None].astype(Y.dtype) + pushed, 1.0, float(np.log(own).sum())
+            more = native.kernels.exact_field(Y[alone], charges[alone], self.law.code, Y, None, self.threads)
+            psi, pushed = psi + more[0], pushed + more[1]
+        # The farther a point's nearest others are, r = -log phi, the faster its shares of them change: like 4 r.
+        weight = (1 + psi - charges) * (0.5 + np.maximum(-np.log(own), 0)).astype(Y.dtype)
+        return slope / own[:, None].astype(Y.dtype) + pushed, 1.0, float(np.log(own).sum()), weight
 
     def _entries(self, Y: Floats) -> Sparse:
         begin, columns, values = self.P

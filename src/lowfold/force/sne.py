@@ -10,24 +10,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from lowfold.force.law import GAUSSIAN, Law
-from lowfold.force.method import ForceMethod
+from lowfold.force.method import DivergenceMethod
 from lowfold.force.problem import ROWS
 
 
-class SNE(ForceMethod):
+class SNE(DivergenceMethod):
     """SNE: minimises the sum over points of KL(P_i | Q_i) between their neighbour probabilities.
 
     embedding_, kl_divergence_ (also loss_), history_ (iteration and divergence), gradient_norm_, n_iter_, report_.
     """
 
     normalisation: ClassVar[str] = ROWS
-
-    @property
-    def _law(self) -> Law:
-        return GAUSSIAN
-
-    @property
-    def kl_divergence_(self) -> float:
-        """The sum of the divergences that was reached."""
-        return self.loss_

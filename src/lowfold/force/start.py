@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from lowfold import inputs
@@ -30,11 +31,18 @@ def init_option() -> Any:
     )
 
 
-def start_of(init: Any, data: inputs.Data, P: Sparse, order: Any, shape: tuple[int, float, int]) -> Floats:
-    """The start in the given order: coordinates from an array as they are, else of the wanted size.
+def start_of(
+    init: Any,
+    data: inputs.Data,
+    affinities: tuple[Sparse, NDArray[np.intp]],
+    shape: tuple[int, float, int],
+    n_jobs: int | None,
+) -> Floats:
+    """The start in the order of the affinities: coordinates from an array as they are, else of the wanted size.
 
-    shape: number of coordinates, standard deviation of the first one, seed.
+    affinities: entries and their order. shape: number of coordinates, standard deviation of the first one, seed.
     """
+    P, order = affinities
     d, size, seed = shape
     if not isinstance(init, str):
         return given_start(init, (data.n, d))[order]
@@ -42,7 +50,7 @@ def start_of(init: Any, data: inputs.Data, P: Sparse, order: Any, shape: tuple[i
     noise = rng.standard_normal((data.n, d))
     if init == "random":
         return _sized(noise, size).astype(np.float32)
-    Y = principal(data.values, d)[order] if init == "pca" else spectral(P, min(d, data.n - 1))
+    Y = principal(data.values, d, n_jobs)[order] if init == "pca" else spectral(P, min(d, data.n - 1), n_jobs)
     Y = np.pad(Y, ((0, 0), (0, d - Y.shape[1])))
     Y = _sized(Y, size)
     # Coordinates that the data do not have are filled with noise, and so are points that all lie in one place.
@@ -68,15 +76,15 @@ def given_start(init: Any, shape: tuple[int, int]) -> Floats:
     return Y
 
 
-def principal(values: Any, d: int) -> Floats:
+def principal(values: Any, d: int, n_jobs: int | None) -> Floats:
     """The first principal coordinates, as many as there are."""
-    return PCA(n_components=min(d, *values.shape)).fit(values).embedding_.astype(np.float64)
+    return PCA(n_components=min(d, *values.shape), n_jobs=n_jobs).fit(values).embedding_.astype(np.float64)
 
 
-def spectral(P: Sparse, d: int) -> Floats:
+def spectral(P: Sparse, d: int, n_jobs: int | None) -> Floats:
     """The Laplacian eigenmap of the affinities: eigenvectors of the random walk behind the constant one."""
     begin, columns, values = P
-    n, threads = len(begin) - 1, resources.thread_count(None)
+    n, threads = len(begin) - 1, resources.thread_count(n_jobs)
     walk = walk_of(csr_array((values.astype(np.float64), columns, begin), shape=(n, n)), 0.0, threads)
     found = solve(EigenProblem(SparseMatrix(walk.S, threads), trivial=walk.root[:, None]), d)
     return found.vectors / np.sqrt(walk.degrees)[:, None]

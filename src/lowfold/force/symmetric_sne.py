@@ -7,21 +7,11 @@ many moderate distances of the data, which crowd in the middle.
 
 from __future__ import annotations
 
-from lowfold.force.law import GAUSSIAN, Law
-from lowfold.force.method import ForceMethod
+from lowfold.force.method import DivergenceMethod
 
 
-class SymmetricSNE(ForceMethod):
+class SymmetricSNE(DivergenceMethod):
     """Symmetric SNE: minimises KL(P | Q) between joint neighbour probabilities in the data and in the embedding.
 
     embedding_, kl_divergence_ (also loss_), history_ (iteration and divergence), gradient_norm_, n_iter_, report_.
     """
-
-    @property
-    def _law(self) -> Law:
-        return GAUSSIAN
-
-    @property
-    def kl_divergence_(self) -> float:
-        """The divergence that was reached."""
-        return self.loss_

@@ -10,11 +10,11 @@ repulsion: with phi(y) = sum_j w(|y - y_j|^2), the gradient of log Z is 2 / Z gr
 from __future__ import annotations
 
 from lowfold.force.law import Law
-from lowfold.force.method import ForceMethod
+from lowfold.force.method import DivergenceMethod
 from lowfold.options import option
 
 
-class TSNE(ForceMethod):
+class TSNE(DivergenceMethod):
     """t-SNE: minimises KL(P | Q) between neighbour probabilities in the data and Student's in the embedding.
 
     embedding_, kl_divergence_ (also loss_), history_ (iteration and divergence), gradient_norm_, n_iter_, report_.
@@ -25,8 +25,3 @@ class TSNE(ForceMethod):
     @property
     def _law(self) -> Law:
         return Law("student", self.dof)
-
-    @property
-    def kl_divergence_(self) -> float:
-        """The divergence that was reached."""
-        return self.loss_
