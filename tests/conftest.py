@@ -17,8 +17,10 @@ from scipy.sparse import issparse
 from sklearn.datasets import load_digits
 
 import lowfold
+from lowfold.backend.native import load
 from lowfold.options import parameters
 
+LEVELS = load("baseline").supported_simd()
 ESTIMATORS = [*lowfold.METHODS.values(), lowfold.NeighborGraph]
 
 FORCE_METHODS = [lowfold.TSNE, lowfold.SymmetricSNE, lowfold.SNE, lowfold.ElasticEmbedding]
@@ -31,6 +33,17 @@ HANG_SECONDS = 300  # far beyond any test: what takes longer will not come back
 
 settings.register_profile("lowfold", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("lowfold")
+
+
+@pytest.fixture(params=LEVELS)
+def kernels(request: pytest.FixtureRequest) -> Any:
+    """The compiled kernels, of each instruction set."""
+    return load(request.param)
+
+
+def entries(A: Any) -> Any:
+    """A sparse matrix as the kernels take it."""
+    return A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data
 
 
 @pytest.fixture(scope="session")

@@ -7,19 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import LEVELS
 from lowfold.backend import reference
 from lowfold.backend.native import load
 from lowfold.errors import BackendError
 
-LEVELS = load("baseline").supported_simd()
 METRICS = ("euclidean", "sqeuclidean", "cosine", "manhattan", "chebyshev")
 # Rounding of sums of a few hundred terms, relative to their size.
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
-
-
-@pytest.fixture(params=LEVELS)
-def kernels(request):
-    return load(request.param)
 
 
 def adversarial(name: str, n: int, d: int, dtype: type, seed: int = 0) -> np.ndarray:

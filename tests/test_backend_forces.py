@@ -8,19 +8,12 @@ from scipy.sparse import csr_array
 
 from conftest import same_bits
 from lowfold.backend import reference_forces as reference
-from lowfold.backend.native import load
 from lowfold.force.law import Law
 from lowfold.force.repulsion import kernel_transform
 
-LEVELS = load("baseline").supported_simd()
 LAWS = [("student", 1.0), ("student", 0.5), ("student", 3.0), ("gaussian", 1.0)]
 # float32: exp and log are right to 2e-7, sums have some hundred terms.
 CLOSE = {np.float32: {"rtol": 2e-5, "atol": 2e-5}, np.float64: {"rtol": 1e-11, "atol": 1e-11}}
-
-
-@pytest.fixture(params=LEVELS)
-def kernels(request):
-    return load(request.param)
 
 
 def points(n, d, dtype=np.float32, spread=2.0, seed=0):

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from conftest import same_bits
+from conftest import LEVELS, entries, same_bits
 from lowfold.backend import reference, reference_graphs
 from lowfold.backend.native import load
 
-LEVELS = load("baseline").supported_simd()
 DTYPES = (np.float32, np.float64)
 
 # Rounding of sums of some hundred terms, relative to the sum of their sizes.
@@ -22,11 +21,6 @@ ROUNDING = {np.float32: 2e-5, np.float64: 1e-12}
 WEIGHTS = 1e-10
 BLOCKS = 1e-9
 REGULARISATION = 1e-3
-
-
-@pytest.fixture(params=LEVELS)
-def kernels(request):
-    return load(request.param)
 
 
 # Graphs
@@ -56,10 +50,6 @@ def graph_of(matrix):
     begin = np.append(0, np.cumsum(there.sum(axis=1))).astype(np.int64)
     columns = np.nonzero(there)[1].astype(np.int32)
     return csr_array((matrix[there], columns, begin), shape=matrix.shape)
-
-
-def entries(graph):
-    return graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (3, 2), (9, 8), (60, 5), (1100, 3)])
@@ -121,65 +111,6 @@ def test_points_are_in_one_component_if_and_only_if_there_is_a_way_between_them(
         np.testing.assert_array_equal(lowest, reference_graphs.components(graph))
         ways = kernels.geodesics(entries(graph), everyone[:, None], np.zeros((shape[0], 1), dtype), everyone, 2)
         np.testing.assert_array_equal(np.isfinite(ways), lowest[:, None] == lowest)
-
-
-# Products
-
-
-@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 3, 2), (9, 1300, 5), (130, 70, 33)])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_dense_matrix_times_a_few_vectors_equals_the_reference(kernels, dtype, shape):
-    rng = np.random.default_rng(0)
-    rows, inner, columns = shape
-    A = (rng.standard_normal((rows, inner)) * np.logspace(-3, 3, inner)).astype(dtype)
-    V = rng.standard_normal((inner, columns)).astype(dtype)
-    found = kernels.times(A, V, 2)
-    assert found.dtype == np.float64
-    size = np.abs(A).astype(np.float64) @ np.abs(V)
-    assert (np.abs(found - reference.times(A, V)) <= ROUNDING[dtype] * size).all()
-
-
-def symmetric_matrix(n, dtype, seed=0):
-    """A sparse symmetric matrix with eigenvalues in [-1, 1] and an empty row."""
-    rng = np.random.default_rng(seed)
-    A = np.where(rng.random((n, n)) < min(1, 6 / n), rng.standard_normal((n, n)), 0)
-    A = A + A.T
-    A[n // 2] = A[:, n // 2] = 0
-    return csr_array((A / max(np.abs(A).sum(axis=1).max(), 1)).astype(dtype))
-
-
-@pytest.mark.parametrize("columns", [2, 4, 8, 16])
-@pytest.mark.parametrize("n", [1, 5, 600])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_sparse_matrix_times_a_few_vectors_is_scipys_product(kernels, dtype, n, columns):
-    A = symmetric_matrix(n, dtype)
-    V = np.random.default_rng(1).standard_normal((n, columns)).astype(dtype)
-    found = kernels.sparse_times(entries(A), V, 2)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, A @ V, rtol=0, atol=ROUNDING[dtype])
-
-
-@pytest.mark.parametrize("degree", [1, 2, 3, 8, 25])
-@pytest.mark.parametrize("columns", [2, 16])
-@pytest.mark.parametrize("n", [1, 5, 600])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_the_polynomial_of_a_matrix_equals_the_reference(kernels, dtype, n, columns, degree):
-    A = symmetric_matrix(n, dtype)
-    V = np.random.default_rng(1).standard_normal((n, columns)).astype(dtype)
-    ends = (-1.0, 0.5, 1.0)
-    expected = reference_graphs.chebyshev(A.astype(np.float64), V.astype(np.float64), ends, degree)
-    kernels.chebyshev_inplace(entries(A), V, ends, degree, 2)
-    np.testing.assert_allclose(V, expected, rtol=0, atol=ROUNDING[dtype] * degree)
-
-
-@pytest.mark.parametrize("degree", [1, 6, 30])
-def test_the_polynomial_keeps_eigenvectors_at_the_top_and_is_small_below(kernels, degree):
-    lam = np.append(np.linspace(-1, 0.5, 30), 1.0)
-    V = np.ascontiguousarray(np.eye(31)[:, [30, 7]])
-    kernels.chebyshev_inplace(entries(csr_array(np.diag(lam))), V, (-1.0, 0.5, 1.0), degree, 1)
-    least = 1 / np.cosh(degree * np.arccosh(5 / 3))  # (1 - c) / e with c = -1/4, e = 3/4
-    assert V[30, 0] == pytest.approx(1, abs=1e-10)
-    assert np.abs(V[:, 1]).max() <= least + 1e-13  # rounding of numbers of size 1
 
 
 # Neighbourhoods

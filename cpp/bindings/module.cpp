@@ -6,6 +6,7 @@
 #include "narrow_product.hpp"
 #include "neighbors.hpp"
 #include "random.hpp"
+#include "symmetric_product.hpp"
 
 namespace lowfold::bindings {
 namespace {
@@ -49,6 +50,22 @@ void bind_kernels(nb::module_& m) {
     m.def("times", [](const Matrix<T>& A, const Matrix<T>& V, int threads) {
         auto out = new_matrix<double>(A.shape(0), V.shape(1));
         run(threads, [&](const Context& context) { NarrowProduct<T>(view(V)).run(context, view(A), out.data()); });
+        return out;
+    });
+    m.def("symmetric_times", [](const Matrix<T>& A, const Matrix<T>& V, int threads) {
+        if (A.shape(0) != A.shape(1) || A.shape(0) != V.shape(0))
+            throw nb::value_error("A must be square and have as many rows as V");
+        auto out = new_matrix<double>(A.shape(0), V.shape(1));
+        run(threads, [&](const Context& context) { SymmetricProduct<T>(view(V)).run(context, view(A), out.data()); });
+        return out;
+    });
+    m.def("packed_times", [](const Vector<T>& A, const Matrix<T>& V, int threads) {
+        const std::size_t n = V.shape(0);
+        if (A.size() != PackedRows<T>::size(n)) throw nb::value_error("A must hold the strips of a matrix of V's rows");
+        auto out = new_matrix<double>(n, V.shape(1));
+        run(threads, [&](const Context& context) {
+            SymmetricProduct<T>(view(V)).run(context, PackedRows<T>{A.data(), n}, out.data());
+        });
         return out;
     });
     m.def("fingerprints", [](const Matrix<T>& X, int threads) {

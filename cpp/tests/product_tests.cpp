@@ -2,6 +2,7 @@
 #include "narrow_product.hpp"
 #include "sparse_product.hpp"
 #include "sparse_support.hpp"
+#include "symmetric_product.hpp"
 
 namespace lowfold::tests {
 namespace {
@@ -239,6 +240,35 @@ void a_narrow_product_of_whole_numbers_is_exact() {
 }
 
 template <class T>
+void a_symmetric_product_of_whole_numbers_is_exact_and_reads_one_half() {
+    for (const std::size_t n : {1, 2, 7, 8, 9, 63, 64, 65, 150, 700})
+        for (const std::size_t columns : {1, 7, 8, 17}) {
+            auto A = whole_numbers<T>(n, n, 1);
+            const auto V = whole_numbers<T>(n, columns, 2);
+            std::vector<T> packed;
+            for (std::size_t i = 0; i < n; ++i) {
+                for (std::size_t j = i / 64 * 64; j < n; ++j) packed.push_back(A.row(i)[j]);
+                std::fill_n(A.row(i), i, std::numeric_limits<T>::quiet_NaN());
+            }
+            expect_equal(packed.size(), PackedRows<T>::size(n), "the size of the strips");
+            for (const int threads : THREAD_COUNTS) {
+                Data<double> found(n, columns), from_packed(n, columns);
+                SymmetricProduct<T>(V.view()).run(Context{threads, {}}, A.view(), found.values.data());
+                SymmetricProduct<T>(V.view()).run(Context{threads, {}}, PackedRows<T>{packed.data(), n},
+                                                  from_packed.values.data());
+                expect(found.values == from_packed.values, "packed and not");
+                for (std::size_t i = 0; i < n; ++i)
+                    for (std::size_t c = 0; c < columns; ++c) {
+                        double wanted = 0;
+                        for (std::size_t j = 0; j < n; ++j)
+                            wanted += double{A.row(std::min(i, j))[std::max(i, j)]} * double{V.row(j)[c]};
+                        expect_equal(found.row(i)[c], wanted, text("entry ", i, ", ", c, " of ", n));
+                    }
+            }
+        }
+}
+
+template <class T>
 void a_narrow_product_rounds_like_sums_of_512_terms() {
     const auto A = make_data<T>(Shape::random, 21, 3000, 1), V = make_data<T>(Shape::random, 3000, 5, 2);
     const auto found = narrow_product(A, V, 1);
@@ -328,7 +358,11 @@ constexpr Test TESTS[] = {
     {"sparse product: the filter has the same bits on any number of threads (double)",
      the_filter_has_the_same_bits_on_any_number_of_threads<double>},
     {"narrow product: of whole numbers it is exact (float)", a_narrow_product_of_whole_numbers_is_exact<float>},
+    {"symmetric product: of whole numbers it is exact, packed or not (float)",
+     a_symmetric_product_of_whole_numbers_is_exact_and_reads_one_half<float>},
     {"narrow product: of whole numbers it is exact (double)", a_narrow_product_of_whole_numbers_is_exact<double>},
+    {"symmetric product: of whole numbers it is exact, packed or not (double)",
+     a_symmetric_product_of_whole_numbers_is_exact_and_reads_one_half<double>},
     {"narrow product: it rounds like sums of 512 terms (float)", a_narrow_product_rounds_like_sums_of_512_terms<float>},
     {"narrow product: it rounds like sums of 512 terms (double)",
      a_narrow_product_rounds_like_sums_of_512_terms<double>},

@@ -14,17 +14,27 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from lowfold.backend import native
-from lowfold.backend.pieces import in_pieces
+from lowfold.backend.packed import Packed
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """S, dense or sparse; the degrees d of W^(a); the densities q of W; the exponent a."""
+    """W, sparse, packed, or dense and only read on and above its diagonal; scale, with which
+    S_ij = scale_i W_ij scale_j; the degrees d of W^(a); the densities q of W; the exponent a."""
 
-    S: Any
+    W: Any
+    scale: NDArray[np.float64]
     degrees: NDArray[np.float64]
     densities: NDArray[np.float64]
     alpha: float
+
+    @property
+    def S(self) -> Any:
+        """Written out, sparse if W is."""
+        if issparse(self.W):
+            return scaled(self.W, self.scale, self.scale)
+        W = self.W.dense() if isinstance(self.W, Packed) else np.triu(self.W) + np.triu(self.W, 1).T
+        return scaled(W, self.scale, self.scale)
 
     @property
     def root(self) -> NDArray[np.float64]:
@@ -33,30 +43,37 @@ class Walk:
         return root / np.linalg.norm(root)
 
 
-def walk_of(W: Any, alpha: float, threads: int) -> Walk:
-    """The walk on a symmetric affinity; every row sum must be positive. A dense W is overwritten."""
-    q = row_sums(W, threads)
+def walk_of(W: Any, q: NDArray[np.float64], alpha: float, threads: int) -> Walk:
+    """The walk on a symmetric affinity with the densities q, all positive."""
     thinned = q**-alpha
-    d = thinned * _product(W, thinned, threads) if alpha else q
-    both = thinned * d**-0.5
-    return Walk(scaled(W, both, both, threads), d, q, alpha)
+    d = thinned * symmetric_product(W, thinned, threads) if alpha else q
+    return Walk(W, thinned * d**-0.5, d, q, alpha)
+
+
+def densities(W: Any, threads: int) -> NDArray[np.float64]:
+    """The row sums of a symmetric affinity."""
+    return row_sums(W) if issparse(W) else symmetric_product(W, np.ones(W.shape[0]), threads)
 
 
 def row_sums(W: Any, threads: int = 1) -> NDArray[np.float64]:
     """W 1, in float64."""
     if issparse(W):
         return np.add.reduceat(np.append(W.data, 0.0), W.indptr[:-1]) * (np.diff(W.indptr) > 0)
-    return _product(W, np.ones(W.shape[1]), threads)
+    ones = np.ones((W.shape[1], 1), W.dtype)
+    return np.asarray(native.kernels.times(np.ascontiguousarray(W), ones, threads))[:, 0]
 
 
-def _product(W: Any, v: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
+def symmetric_product(W: Any, v: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
+    """W v; of a dense W only what is on and above the diagonal is read."""
     if issparse(W):
         return np.asarray(W @ v)
+    if isinstance(W, Packed):
+        return W.times(v[:, None], threads)[:, 0]
     column = np.ascontiguousarray(v[:, None], dtype=W.dtype)
-    return np.asarray(native.kernels.times(np.ascontiguousarray(W), column, threads))[:, 0]
+    return np.asarray(native.kernels.symmetric_times(W, column, threads))[:, 0]
 
 
-def scaled(W: Any, left: NDArray[np.float64] | None, right: NDArray[np.float64] | None, threads: int = 1) -> Any:
+def scaled(W: Any, left: NDArray[np.float64] | None, right: NDArray[np.float64] | None) -> Any:
     """diag(left) W diag(right); a dense W is overwritten, a sparse one copied."""
     if issparse(W):
         data = W.data.astype(np.float64)
@@ -65,12 +82,8 @@ def scaled(W: Any, left: NDArray[np.float64] | None, right: NDArray[np.float64] 
         if right is not None:
             data *= right[W.indices]
         return csr_array((data, W.indices, W.indptr), shape=W.shape)
-
-    def scale(rows: slice) -> None:
-        if left is not None:
-            W[rows] *= left[rows, None].astype(W.dtype)
-        if right is not None:
-            W[rows] *= right.astype(W.dtype)
-
-    in_pieces(scale, len(W), threads)
+    if left is not None:
+        W *= left[:, None].astype(W.dtype)
+    if right is not None:
+        W *= right.astype(W.dtype)
     return W

@@ -10,12 +10,12 @@ from lowfold.backend import blas
 ROWS_AT_ONCE = 256
 
 
-def in_pieces(work: Callable[[slice], None], n: int, threads: int) -> None:
+def in_pieces(work: Callable[[slice], None], n: int, threads: int, height: int = ROWS_AT_ONCE) -> None:
     """Calls work(rows) for pieces of n rows; what a piece gives must not depend on which thread takes it.
 
     BLAS has one thread meanwhile. An exception or Ctrl-C leaves what has not begun undone.
     """
-    pieces = [slice(begin, min(begin + ROWS_AT_ONCE, n)) for begin in range(0, n, ROWS_AT_ONCE)]
+    pieces = [slice(begin, min(begin + height, n)) for begin in range(0, n, height)]
     pool = ThreadPoolExecutor(threads)
     try:
         with blas.single_threaded():

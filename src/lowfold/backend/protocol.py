@@ -151,6 +151,12 @@ class Kernels(ForceKernels, Protocol):
     def times(self, A: Floats, V: Floats, threads: int, /) -> NDArray[np.float64]:
         """A V for a V with few columns, in float64."""
 
+    def symmetric_times(self, A: Floats, V: Floats, threads: int, /) -> NDArray[np.float64]:
+        """The same for a symmetric A, of which only the entries on and above the diagonal are read."""
+
+    def packed_times(self, A: Floats, V: Floats, threads: int, /) -> NDArray[np.float64]:
+        """The same for a packed A: strips of 64 rows, one after another, each from its first row's diagonal on."""
+
     def symmetric_graph(self, neighbors: Indices, lengths: Floats, threads: int, /) -> Sparse:
         """The graph with an edge wherever one point is the other's neighbour."""
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from lowfold.types import Floats, Indices
 
+STRIP = 64  # rows
+
 
 def column_means(X: Floats) -> NDArray[np.float64]:
     """The mean of each column."""
@@ -40,6 +42,21 @@ def project(X: Floats, mean: NDArray[np.float64], B: Floats) -> Floats:
 def times(A: Floats, V: Floats) -> NDArray[np.float64]:
     """A V in float64."""
     return A.astype(np.float64) @ V
+
+
+def symmetric_times(A: Floats, V: Floats) -> NDArray[np.float64]:
+    """A V in float64, for the symmetric A with these entries on and above the diagonal."""
+    return times(np.triu(A) + np.triu(A, 1).T, V)
+
+
+def packed_times(A: Floats, V: Floats) -> NDArray[np.float64]:
+    """A V in float64, for the symmetric A whose strips of STRIP rows are given one after another."""
+    n, begin, full = len(V), 0, np.zeros((len(V), len(V)), A.dtype)
+    for first in range(0, n, STRIP):
+        rows = full[first : first + STRIP, first:]
+        rows[:] = A[begin : begin + rows.size].reshape(rows.shape)
+        begin += rows.size
+    return symmetric_times(full, V)
 
 
 def distances(X: Floats, Y: Floats, metric: str) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ LONGEST_STEP = 5.0  # in units of the kernel's width: what goes farther has left
 
 PATIENCE = 4  # looks in a row at which the loss is above its lowest: momentum makes it swing a little on its way down
 SWING = 0.02  # of the lowest loss: so far above it, the steps are too long
+LEAST = 1e-3  # loss of which SWING is taken at least: below, it is rounding
 RISE = 0.1  # of the lowest loss seen, or of 1: an optimisation that ends so far above it went astray
 
 
@@ -78,7 +79,7 @@ class Descent:
             return self.converged
         self._idle += 1
         self._velocity[:] = 0  # it was carried past a minimum (O'Donoghue and Candes 2015)
-        astray = self.diverged or -fall > SWING * abs(self._lowest)
+        astray = self.diverged or -fall > SWING * max(abs(self._lowest), LEAST)
         if self._idle == PATIENCE:
             self.converged, self.diverged = not astray, astray
             return True

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from lowfold import inputs
-from lowfold.affinity.walk import walk_of
+from lowfold.affinity.walk import row_sums, walk_of
 from lowfold.backend import resources
 from lowfold.backend.protocol import Sparse
 from lowfold.errors import DataError
@@ -85,7 +85,8 @@ def spectral(P: Sparse, d: int, n_jobs: int | None) -> Floats:
     """The Laplacian eigenmap of the affinities: eigenvectors of the random walk behind the constant one."""
     begin, columns, values = P
     n, threads = len(begin) - 1, resources.thread_count(n_jobs)
-    walk = walk_of(csr_array((values.astype(np.float64), columns, begin), shape=(n, n)), 0.0, threads)
+    W = csr_array((values.astype(np.float64), columns, begin), shape=(n, n))
+    walk = walk_of(W, row_sums(W), 0.0, threads)
     found = solve(EigenProblem(SparseMatrix(walk.S, threads), trivial=walk.root[:, None]), d)
     return found.vectors / np.sqrt(walk.degrees)[:, None]
 

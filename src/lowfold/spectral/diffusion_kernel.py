@@ -15,7 +15,8 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from lowfold import inputs
 from lowfold.affinity.gaussian import Bandwidth, check_width, gaussian, gaussian_inplace, own_widths, typical_width
-from lowfold.affinity.walk import Walk, row_sums, scaled, walk_of
+from lowfold.affinity.walk import Walk, densities, row_sums, scaled, walk_of
+from lowfold.backend.packed import Packed
 from lowfold.backend.pieces import ROWS_AT_ONCE
 from lowfold.errors import DataError
 from lowfold.neighbors.engines import Cells, Exact
@@ -23,7 +24,7 @@ from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import NeighborIndex, Settings, search_option
 from lowfold.neighbors.neighborhood import Neighborhood, neighborhood_of
 from lowfold.options import documented, option
-from lowfold.spectral.pairs import PairDistances, filled
+from lowfold.spectral.pairs import PairDistances
 from lowfold.types import Floats
 
 AUTO_RANK = 10  # the neighbour whose typical distance is sigma="auto"
@@ -58,15 +59,15 @@ class Affinities(ABC):
 
     @abstractmethod
     def between(self, threads: int) -> Any:
-        """W, dense or sparse; made anew at each call."""
+        """W, sparse, packed or dense."""
 
     @abstractmethod
     def from_new(self, values: Any, threads: int) -> Iterator[Any]:
         """Rows of affinities of new points, some at a time."""
 
     @abstractmethod
-    def check(self, W: Any, threads: int) -> None:
-        """Raises DataError if some point has no affinity to another."""
+    def check(self, W: Any, q: NDArray[np.float64]) -> None:
+        """Raises DataError if some point has no affinity to another; q are the row sums of W."""
 
     def findings(self) -> dict[str, Any]:
         """For the report of a fit."""
@@ -76,14 +77,15 @@ class Affinities(ABC):
     def walk(self, alpha: float, threads: int) -> Walk:
         """The random walk on them."""
         W = self.between(threads)
-        self.check(W, threads)
-        return walk_of(W, alpha, threads)
+        q = densities(W, threads)
+        self.check(W, q)
+        return walk_of(W, q, alpha, threads)
 
-    def new_rows(self, values: Any, densities: NDArray[np.float64], alpha: float, threads: int) -> Iterator[Any]:
+    def new_rows(self, values: Any, q: NDArray[np.float64], alpha: float, threads: int) -> Iterator[Any]:
         """Rows of the walk for new points: (q_x q_j)^-alpha w_xj, divided by their sums, in which q_x cancels."""
         begin = 0
         for W in self.from_new(values, threads):
-            W = scaled(W, None, densities**-alpha)
+            W = scaled(W, None, q**-alpha)
             sums = row_sums(W)
             if not (sums > 0).all():
                 row = begin + int(np.argmin(sums))
@@ -130,21 +132,21 @@ class DenseAffinities(Affinities):
         else:
             self.bandwidth = Bandwidth(float(options.sigma))
 
-    def between(self, threads: int) -> Floats:
-        """The dense matrix, in the type of the data."""
-        values, n = self._data.values, self._data.n
+    def between(self, threads: int) -> Packed:
+        """The matrix in the type of the data."""
+        values = self._data.values
 
-        def rows(part: slice) -> Floats:
-            squares = self._distances.squares(values[part], 1)
-            W = gaussian_inplace(squares, _products(self.bandwidth, np.arange(n)[part], n))
-            W[np.arange(len(W)), np.arange(n)[part]] = 1
-            return W
+        def rows(part: slice, rest: slice) -> Floats:
+            squares = self._distances.squares(values[part], 1, rest)
+            gaussian_inplace(squares, _products(self.bandwidth, part, rest))
+            np.fill_diagonal(squares, 1)
+            return squares
 
-        return filled(rows, n, values.dtype, threads)
+        return Packed(rows, self._data.n, values.dtype, threads)
 
-    def check(self, W: Floats, threads: int) -> None:
+    def check(self, W: Packed, q: NDArray[np.float64]) -> None:
         """No point may be alone."""
-        check_width(row_sums(W, threads), 1.0, self._sigma)
+        check_width(q, 1.0, self._sigma)
 
     def from_new(self, values: Any, threads: int) -> Iterator[Floats]:
         """Rows to all training points."""
@@ -180,9 +182,9 @@ class NearestAffinities(Affinities):
         W = gaussian(graph.data.astype(np.float64), self.bandwidth.between(rows, graph.indices))
         return csr_array(csr_array((W, graph.indices, graph.indptr), shape=graph.shape) + eye_array(graph.shape[0]))
 
-    def check(self, W: csr_array, threads: int) -> None:
+    def check(self, W: csr_array, q: NDArray[np.float64]) -> None:
         """No point may be alone."""
-        check_width(row_sums(W), 1.0, self._sigma)
+        check_width(q, 1.0, self._sigma)
 
     def from_new(self, values: Any, threads: int) -> Iterator[csr_array]:
         """Rows to the nearest training points."""
@@ -209,10 +211,10 @@ class GivenAffinities(Affinities):
         self.bandwidth = Bandwidth(float("nan"))
 
     def between(self, threads: int) -> Any:
-        """A copy, in float64 where it is sparse."""
-        return csr_array(self._W).astype(np.float64) if issparse(self._W) else self._W.copy()
+        """As they are, in float64 where they are sparse."""
+        return csr_array(self._W).astype(np.float64) if issparse(self._W) else self._W
 
-    def check(self, W: Any, threads: int) -> None:
+    def check(self, W: Any, q: NDArray[np.float64]) -> None:
         """The graph of positive affinities must hold together; a bipartite one is warned of."""
         pattern = csr_array(W)
         pattern.eliminate_zeros()
@@ -250,7 +252,7 @@ def is_bipartite(graph: csr_array) -> bool:
     return bool((side[rows] != side[graph.indices]).all())
 
 
-def _products(bandwidth: Bandwidth, rows: Any, n: int) -> Any:
+def _products(bandwidth: Bandwidth, rows: slice, columns: slice) -> Any:
     if isinstance(bandwidth.sigma, np.ndarray):
-        return bandwidth.sigma[rows][:, None] * bandwidth.sigma
+        return bandwidth.sigma[rows][:, None] * bandwidth.sigma[columns]
     return bandwidth.sigma**2

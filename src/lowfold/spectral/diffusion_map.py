@@ -153,7 +153,9 @@ class DiffusionMap(Estimator):
             )
 
     def _spectrum(self, walk: Walk) -> Spectrum:
-        matrix = SparseMatrix(walk.S, self._threads) if issparse(walk.S) else DenseMatrix(walk.S, self._threads)
+        matrix: SparseMatrix | DenseMatrix = (
+            SparseMatrix(walk.S, self._threads) if issparse(walk.W) else DenseMatrix(walk.W, self._threads, walk.scale)
+        )
         problem = EigenProblem(matrix, trivial=walk.root[:, None])
         if not isinstance(self.n_components, Significant):
             return solve(problem, self.n_components)
@@ -192,7 +194,7 @@ class DiffusionMap(Estimator):
         m = FIRST_LOOK if isinstance(self.n_components, Significant) else self.n_components
         kept = 8 * n_samples * (2 * n_features + 6 * (m + 20) + 100)
         if self.graph == "dense":
-            return kept + 8 * n_samples * (n_samples + 3 * 256 * self._threads)
+            return kept + 4 * n_samples * (n_samples + 3 * 256 * self._threads)
         k = self.graph.k if isinstance(self.graph, Nearest) else Nearest().k
         return kept + n_samples * 2 * k * 50
 

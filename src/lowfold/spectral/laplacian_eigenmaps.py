@@ -68,7 +68,7 @@ class LaplacianEigenmaps(GraphMethod):
             W = self._weigh(piece.graph, sigma)
             if isinstance(self.weights, Heat):
                 check_width(row_sums(W) - LEAST_WEIGHT * np.diff(W.indptr), 0.0, self.weights.sigma)
-            walk = walk_of(W, alpha=0.0, threads=self._threads)
+            walk = walk_of(W, row_sums(W), alpha=0.0, threads=self._threads)
         with watch.stage("eigenvectors"):
             matrix = SparseMatrix(walk.S, self._threads)
             spectrum = solve(EigenProblem(matrix, trivial=walk.root[:, None]), m)

@@ -15,6 +15,8 @@ from lowfold.errors import DataError
 from lowfold.neighbors.interface import Metric
 from lowfold.types import Floats
 
+ALL = slice(None)
+
 
 class PairDistances:
     """Distances from new points to fixed ones: rows under a metric, or columns of distances that are given."""
@@ -40,15 +42,15 @@ class PairDistances:
         squared = self.squares(values, threads)
         return np.sqrt(squared, out=squared)
 
-    def squares(self, values: Any, threads: int) -> Floats:
-        """The squares of the distances, in an array that may be overwritten."""
+    def squares(self, values: Any, threads: int, to: slice = ALL) -> Floats:
+        """The squares of the distances to some of the points, in an array that may be overwritten."""
         if self._given or not self._euclidean:
-            return np.square(self.rows(values, threads))
-        new = np.ascontiguousarray(values - self._mean)
-        squared = np.asarray(native.kernels.project(new, np.zeros(new.shape[1]), self._columns, threads))
+            return np.square(self.rows(values, threads)[:, to])
+        new, columns = np.ascontiguousarray(values - self._mean), np.ascontiguousarray(self._columns[:, to])
+        squared = np.asarray(native.kernels.project(new, np.zeros(new.shape[1]), columns, threads))
         squared *= -2
         squared += np.einsum("ij,ij->i", new, new)[:, None]
-        squared += np.einsum("ij,ij->j", self._columns, self._columns)
+        squared += np.einsum("ij,ij->j", columns, columns)
         return np.maximum(squared, 0, out=squared)
 
     def _by_metric(self, values: Any) -> Floats:

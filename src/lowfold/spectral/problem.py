@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from lowfold.backend import native
+from lowfold.backend.packed import Packed
 from lowfold.backend.pieces import in_pieces
 from lowfold.types import Floats
 
@@ -96,22 +97,37 @@ class Spectrum:
 
 
 class DenseMatrix:
-    """A square array, float32 or float64; the products have the same bits for any number of threads."""
+    """A symmetric matrix, float32 or float64, packed, or an array of which one half is read.
 
-    def __init__(self, A: Floats, threads: int) -> None:
-        self.n = len(A)
+    scale (n,): if given, the matrix is diag(scale) A diag(scale). Products have the same bits for any number of
+    threads.
+    """
+
+    def __init__(self, A: Floats | Packed, threads: int, scale: NDArray[np.float64] | None = None) -> None:
+        self.n = A.shape[0]
         self.precision = float(np.finfo(A.dtype).eps)
         self._A = A
         self._threads = threads
+        self._scale = None if scale is None else scale[:, None]
 
     def times(self, V: Block) -> Block:
         """A V."""
+        V = V if self._scale is None else self._scale * V
         V = np.ascontiguousarray(V, dtype=self._A.dtype)
-        return np.asarray(native.kernels.times(self._A, V, self._threads))
+        if isinstance(self._A, Packed):
+            AV = self._A.times(V, self._threads)
+        else:
+            AV = np.asarray(native.kernels.symmetric_times(self._A, V, self._threads))
+        return AV if self._scale is None else self._scale * AV
 
     def dense(self) -> Block:
         """A in float64."""
-        return self._A.astype(np.float64)
+        if isinstance(self._A, Packed):
+            A = self._A.dense().astype(np.float64)
+        else:
+            A = np.triu(self._A).astype(np.float64)
+            A += np.triu(A, 1).T
+        return A if self._scale is None else self._scale * A * self._scale.T
 
 
 class Centred:

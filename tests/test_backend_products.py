@@ -1,0 +1,97 @@
+"""Matrices times a few vectors: each kernel against its definition in NumPy, on every instruction set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from conftest import entries, same_bits
+from lowfold.backend import reference, reference_graphs
+
+DTYPES = (np.float32, np.float64)
+
+# Rounding of sums of some hundred terms, relative to the sum of their sizes.
+ROUNDING = {np.float32: 2e-5, np.float64: 1e-12}
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 3, 2), (9, 1300, 5), (130, 70, 33)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_dense_matrix_times_a_few_vectors_equals_the_reference(kernels, dtype, shape):
+    rng = np.random.default_rng(0)
+    rows, inner, columns = shape
+    A = (rng.standard_normal((rows, inner)) * np.logspace(-3, 3, inner)).astype(dtype)
+    V = rng.standard_normal((inner, columns)).astype(dtype)
+    found = kernels.times(A, V, 2)
+    assert found.dtype == np.float64
+    size = np.abs(A).astype(np.float64) @ np.abs(V)
+    assert (np.abs(found - reference.times(A, V)) <= ROUNDING[dtype] * size).all()
+
+
+@pytest.mark.parametrize("columns", [1, 5, 8, 19])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 40, 333, 1100])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_symmetric_matrix_is_read_on_and_above_its_diagonal_alone(kernels, dtype, n, columns):
+    rng = np.random.default_rng(n)
+    A, V = rng.standard_normal((n, n)).astype(dtype), rng.standard_normal((n, columns)).astype(dtype)
+    A[np.tril_indices(n, -1)] = np.nan
+    found = kernels.symmetric_times(A, V, 2)
+    above = np.triu(A)
+    size = reference.symmetric_times(np.abs(above), np.abs(V))
+    assert (np.abs(found - reference.symmetric_times(above, V)) <= ROUNDING[dtype] * size).all()
+    assert all(same_bits(found, kernels.symmetric_times(A, V, threads)) for threads in (1, 3, 8))
+    packed = np.concatenate([A[first : first + 64, first:].ravel() for first in range(0, n, 64)])
+    assert same_bits(found, kernels.packed_times(packed, V, 2))
+    assert np.array_equal(
+        reference.packed_times(np.nan_to_num(packed), V), reference.symmetric_times(np.nan_to_num(A), V)
+    )
+
+
+def test_a_symmetric_product_refuses_what_is_not_square(kernels):
+    with pytest.raises(ValueError, match="square"):
+        kernels.symmetric_times(np.zeros((3, 4)), np.zeros((3, 1)), 1)
+    with pytest.raises(ValueError, match="strips of a matrix"):
+        kernels.packed_times(np.zeros(8), np.zeros((3, 1)), 1)
+
+
+def symmetric_matrix(n, dtype, seed=0):
+    """A sparse symmetric matrix with eigenvalues in [-1, 1] and an empty row."""
+    rng = np.random.default_rng(seed)
+    A = np.where(rng.random((n, n)) < min(1, 6 / n), rng.standard_normal((n, n)), 0)
+    A = A + A.T
+    A[n // 2] = A[:, n // 2] = 0
+    return csr_array((A / max(np.abs(A).sum(axis=1).max(), 1)).astype(dtype))
+
+
+@pytest.mark.parametrize("columns", [2, 4, 8, 16])
+@pytest.mark.parametrize("n", [1, 5, 600])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_sparse_matrix_times_a_few_vectors_is_scipys_product(kernels, dtype, n, columns):
+    A = symmetric_matrix(n, dtype)
+    V = np.random.default_rng(1).standard_normal((n, columns)).astype(dtype)
+    found = kernels.sparse_times(entries(A), V, 2)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, A @ V, rtol=0, atol=ROUNDING[dtype])
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 8, 25])
+@pytest.mark.parametrize("columns", [2, 16])
+@pytest.mark.parametrize("n", [1, 5, 600])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_polynomial_of_a_matrix_equals_the_reference(kernels, dtype, n, columns, degree):
+    A = symmetric_matrix(n, dtype)
+    V = np.random.default_rng(1).standard_normal((n, columns)).astype(dtype)
+    ends = (-1.0, 0.5, 1.0)
+    expected = reference_graphs.chebyshev(A.astype(np.float64), V.astype(np.float64), ends, degree)
+    kernels.chebyshev_inplace(entries(A), V, ends, degree, 2)
+    np.testing.assert_allclose(V, expected, rtol=0, atol=ROUNDING[dtype] * degree)
+
+
+@pytest.mark.parametrize("degree", [1, 6, 30])
+def test_the_polynomial_keeps_eigenvectors_at_the_top_and_is_small_below(kernels, degree):
+    lam = np.append(np.linspace(-1, 0.5, 30), 1.0)
+    V = np.ascontiguousarray(np.eye(31)[:, [30, 7]])
+    kernels.chebyshev_inplace(entries(csr_array(np.diag(lam))), V, (-1.0, 0.5, 1.0), degree, 1)
+    least = 1 / np.cosh(degree * np.arccosh(5 / 3))  # (1 - c) / e with c = -1/4, e = 3/4
+    assert V[30, 0] == pytest.approx(1, abs=1e-10)
+    assert np.abs(V[:, 1]).max() <= least + 1e-13  # rounding of numbers of size 1
