@@ -74,6 +74,34 @@ def test_a_sparse_matrix_times_a_few_vectors_is_scipys_product(kernels, dtype, n
     np.testing.assert_allclose(found, A @ V, rtol=0, atol=ROUNDING[dtype])
 
 
+@pytest.mark.parametrize("n", [1, 5, 600, 3000])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_sparse_matrix_in_another_order_equals_the_reference(kernels, dtype, n):
+    A = symmetric_matrix(n, dtype)
+    order = np.random.default_rng(2).permutation(n).astype(np.int32)
+    begin, columns, values = kernels.permuted(entries(A), order, 2)
+    found = csr_array((values, columns, begin), shape=A.shape)
+    assert found.has_canonical_format  # the columns of a row ascend
+    np.testing.assert_array_equal(found.toarray(), reference_graphs.permuted(A, order))
+    scale = np.random.default_rng(3).random(n).astype(dtype)
+    scaled = kernels.scaled_values(entries(A), scale, 2)
+    np.testing.assert_allclose(scaled, reference_graphs.scaled_values(A, scale), rtol=1e-6)
+    for threads in (1, 3, 8):
+        assert all(
+            same_bits(a, b)
+            for a, b in zip(kernels.permuted(entries(A), order, threads), (begin, columns, values), strict=True)
+        )
+        assert same_bits(scaled, kernels.scaled_values(entries(A), scale, threads))
+
+
+def test_orders_and_scales_of_the_wrong_length_are_refused(kernels):
+    A = entries(symmetric_matrix(5, np.float64))
+    with pytest.raises(ValueError, match="name each row"):
+        kernels.permuted(A, np.arange(4, dtype=np.int32), 1)
+    with pytest.raises(ValueError, match="number for each row"):
+        kernels.scaled_values(A, np.ones(4), 1)
+
+
 @pytest.mark.parametrize("degree", [1, 2, 3, 8, 25])
 @pytest.mark.parametrize("columns", [2, 16])
 @pytest.mark.parametrize("n", [1, 5, 600])

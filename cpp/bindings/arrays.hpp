@@ -26,17 +26,23 @@ MatrixView<const T> view(const Matrix<T>& array) {
     return {array.data(), array.shape(0), array.shape(1)};
 }
 
+/// An array that Python owns, uninitialised.
+template <class T, int DIMENSIONS>
+NewArray<T, DIMENSIONS> new_array(const std::size_t (&shape)[DIMENSIONS]) {
+    std::size_t size = sizeof(T);
+    for (const std::size_t side : shape) size *= side;
+    void* data = acquire(size);
+    return NewArray<T, DIMENSIONS>(data, DIMENSIONS, shape, nb::capsule(data, [](void* p) noexcept { std::free(p); }));
+}
+
 template <class T>
 NewArray<T, 2> new_matrix(std::size_t rows, std::size_t columns) {
-    T* data = new T[rows * columns];
-    return NewArray<T, 2>(data, {rows, columns},
-                          nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
+    return new_array<T, 2>({rows, columns});
 }
 
 template <class T>
 NewArray<T, 1> new_vector(std::size_t size) {
-    T* data = new T[size];
-    return NewArray<T, 1>(data, {size}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
+    return new_array<T, 1>({size});
 }
 
 /// Runs kernel(context) without the GIL; Ctrl-C ends it and raises KeyboardInterrupt.

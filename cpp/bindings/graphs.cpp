@@ -1,6 +1,7 @@
 #include "graphs.hpp"
 
 #include "geodesic.hpp"
+#include "rearranging.hpp"
 #include "sparse.hpp"
 #include "sparse_product.hpp"
 
@@ -31,6 +32,17 @@ void bind_typed(nb::module_& m) {
     m.def("components", [](const Sparse<T>& graph) {
         auto out = new_vector<std::int32_t>(std::get<0>(graph).shape(0) - 1);
         run(1, [&](const Context&) { find_components(view(graph), out.data()); });
+        return out;
+    });
+    m.def("permuted", [](const Sparse<T>& A, const Vector<std::int32_t>& order, int threads) {
+        const std::size_t n = view(A).rows;
+        if (order.size() != n) throw nb::value_error("the order must name each row of A once");
+        return arrays(run(threads, [&](const Context& context) { return permuted(context, view(A), order.data()); }));
+    });
+    m.def("scaled_values", [](const Sparse<T>& A, const Vector<T>& scale, int threads) {
+        if (scale.size() != view(A).rows) throw nb::value_error("the scale must have a number for each row of A");
+        auto out = new_vector<T>(std::get<2>(A).size());
+        run(threads, [&](const Context& context) { scale_both_sides(context, view(A), scale.data(), out.data()); });
         return out;
     });
     m.def("geodesics", [](const Sparse<T>& graph, const Matrix<std::int32_t>& nodes, const Matrix<T>& behind,

@@ -6,13 +6,6 @@ namespace lowfold::bindings {
 namespace {
 
 template <class T>
-NewArray<T, 3> new_blocks(std::size_t count, std::size_t side) {
-    T* data = new T[count * side * side];
-    return NewArray<T, 3>(data, {count, side, side},
-                          nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
-}
-
-template <class T>
 void bind_typed(nb::module_& m) {
     m.def("barycentric_weights", [](const Matrix<T>& queries, const Matrix<T>& X, const Matrix<std::int32_t>& neighbors,
                                     double regularisation, int threads) {
@@ -23,18 +16,18 @@ void bind_typed(nb::module_& m) {
         return out;
     });
     m.def("tangent_blocks", [](const Matrix<T>& X, const Matrix<std::int32_t>& neighbors, std::size_t d, int threads) {
-        auto out = new_blocks<double>(neighbors.shape(0), neighbors.shape(1));
+        auto out = new_array<double, 3>({neighbors.shape(0), neighbors.shape(1), neighbors.shape(1)});
         run(threads, [&](const Context& context) { tangent_blocks(context, view(X), view(neighbors), d, out.data()); });
         return out;
     });
     m.def("hessian_blocks", [](const Matrix<T>& X, const Matrix<std::int32_t>& neighbors, std::size_t d, int threads) {
-        auto out = new_blocks<double>(neighbors.shape(0), neighbors.shape(1));
+        auto out = new_array<double, 3>({neighbors.shape(0), neighbors.shape(1), neighbors.shape(1)});
         run(threads, [&](const Context& context) { hessian_blocks(context, view(X), view(neighbors), d, out.data()); });
         return out;
     });
     m.def("modified_blocks", [](const Matrix<T>& X, const Matrix<std::int32_t>& neighbors, std::size_t d,
                                 double regularisation, int threads) {
-        auto out = new_blocks<double>(neighbors.shape(0), neighbors.shape(1) + 1);
+        auto out = new_array<double, 3>({neighbors.shape(0), neighbors.shape(1) + 1, neighbors.shape(1) + 1});
         run(threads, [&](const Context& context) {
             ModifiedWeights<T>(context, view(X), view(neighbors), d, regularisation).blocks(context, out.data());
         });

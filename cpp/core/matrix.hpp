@@ -2,8 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 namespace lowfold {
 
@@ -18,14 +24,29 @@ struct MatrixView {
 
 inline constexpr std::size_t CACHE_LINE = 64;  // also the width of the widest vector register
 
+/// Uninitialised memory, to be given back with std::free. Large pieces ask for large pages: rows picked from all over a
+/// matrix of a million rows miss the table of small ones at nearly every pick.
+inline void* acquire(std::size_t bytes) {
+    constexpr std::size_t LARGE_PAGE = std::size_t{2} << 20;
+    const std::size_t alignment = bytes >= 2 * LARGE_PAGE ? LARGE_PAGE : CACHE_LINE;
+    if (bytes > PTRDIFF_MAX - 2 * LARGE_PAGE) throw std::bad_alloc();
+    const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    void* pointer = std::aligned_alloc(alignment, rounded ? rounded : alignment);
+    if (!pointer) throw std::bad_alloc();
+#ifdef __linux__
+    if (alignment == LARGE_PAGE) ::madvise(pointer, rounded, MADV_HUGEPAGE);  // advice: without it, it works as well
+#endif
+    return pointer;
+}
+
 template <class T>
 struct AlignedAllocator {
     using value_type = T;
     AlignedAllocator() = default;
     template <class U>
     AlignedAllocator(const AlignedAllocator<U>&) {}
-    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(CACHE_LINE))); }
-    void deallocate(T* pointer, std::size_t) { ::operator delete(pointer, std::align_val_t(CACHE_LINE)); }
+    T* allocate(std::size_t n) { return static_cast<T*>(acquire(n * sizeof(T))); }
+    void deallocate(T* pointer, std::size_t) { std::free(pointer); }
     /// Elements start uninitialised: every buffer here is written before it is read.
     template <class U>
     void construct(U* pointer) {

@@ -16,7 +16,7 @@ void combine(const Context& context, SparseView<Entry> A, const T* V, const T* B
     constexpr std::size_t ROWS_AT_ONCE = 512, WIDTH = BYTES / sizeof(T), VECTORS = COLUMNS / WIDTH;
     static_assert(COLUMNS % WIDTH == 0);
     using Lanes = typename VectorOf<T, BYTES>::type;
-    constexpr std::int64_t AHEAD = 24;
+    constexpr std::int64_t AHEAD = 96;
     const std::int64_t end = std::max<std::int64_t>(A.begin[A.rows] - 1, 0);
     parallel_ranges(context, A.rows, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
         for (std::size_t i = first; i < last; ++i) {

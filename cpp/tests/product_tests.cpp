@@ -1,5 +1,6 @@
 // Products of a matrix with a few vectors: sparse ones, polynomials of them, and dense ones.
 #include "narrow_product.hpp"
+#include "rearranging.hpp"
 #include "sparse_product.hpp"
 #include "sparse_support.hpp"
 #include "symmetric_product.hpp"
@@ -269,6 +270,30 @@ void a_symmetric_product_of_whole_numbers_is_exact_and_reads_one_half() {
 }
 
 template <class T>
+void a_permuted_matrix_times_permuted_vectors_is_the_product_permuted() {
+    for (const std::size_t n : {1, 7, 500, 3000}) {
+        const auto A = sparse_whole_numbers<T>(n, 9, 3);
+        std::vector<std::int32_t> order(n);
+        for (std::size_t i = 0; i < n; ++i) order[i] = static_cast<std::int32_t>(i);
+        std::reverse(order.begin(), order.end());
+        std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n / 3), order.end());
+        const auto V = whole_numbers<T>(n, 4, 2);
+        Data<T> moved(n, 4), product(n, 4), of_moved(n, 4);
+        for (std::size_t i = 0; i < n; ++i) std::copy_n(V.row(static_cast<std::size_t>(order[i])), 4, moved.row(i));
+        combine<4, T>(Context{1, {}}, view(A), V.values.data(), nullptr, T{1}, T{0}, T{0}, product.values.data());
+        for (const int threads : THREAD_COUNTS) {
+            const auto B = permuted(Context{threads, {}}, view(A), order.data());
+            combine<4, T>(Context{threads, {}}, view(B), moved.values.data(), nullptr, T{1}, T{0}, T{0},
+                          of_moved.values.data());
+            for (std::size_t i = 0; i < n; ++i)
+                expect(
+                    std::equal(of_moved.row(i), of_moved.row(i) + 4, product.row(static_cast<std::size_t>(order[i]))),
+                    text("row ", i, " of ", n));
+        }
+    }
+}
+
+template <class T>
 void a_narrow_product_rounds_like_sums_of_512_terms() {
     const auto A = make_data<T>(Shape::random, 21, 3000, 1), V = make_data<T>(Shape::random, 3000, 5, 2);
     const auto found = narrow_product(A, V, 1);
@@ -357,6 +382,10 @@ constexpr Test TESTS[] = {
      the_filter_has_the_same_bits_on_any_number_of_threads<float>},
     {"sparse product: the filter has the same bits on any number of threads (double)",
      the_filter_has_the_same_bits_on_any_number_of_threads<double>},
+    {"rearranging: a permuted product is the product permuted (float)",
+     a_permuted_matrix_times_permuted_vectors_is_the_product_permuted<float>},
+    {"rearranging: a permuted product is the product permuted (double)",
+     a_permuted_matrix_times_permuted_vectors_is_the_product_permuted<double>},
     {"narrow product: of whole numbers it is exact (float)", a_narrow_product_of_whole_numbers_is_exact<float>},
     {"symmetric product: of whole numbers it is exact, packed or not (float)",
      a_symmetric_product_of_whole_numbers_is_exact_and_reads_one_half<float>},

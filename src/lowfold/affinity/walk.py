@@ -27,12 +27,16 @@ class Walk:
     degrees: NDArray[np.float64]
     densities: NDArray[np.float64]
     alpha: float
+    threads: int = 1
 
     @property
     def S(self) -> Any:
         """Written out, sparse if W is."""
         if issparse(self.W):
-            return scaled(self.W, self.scale, self.scale)
+            W = csr_array(self.W, dtype=np.float64)
+            entries = W.indptr.astype(np.int64, copy=False), W.indices.astype(np.int32, copy=False), W.data
+            values = native.kernels.scaled_values(entries, self.scale, self.threads)
+            return csr_array((values, W.indices, W.indptr), shape=W.shape)
         W = self.W.dense() if isinstance(self.W, Packed) else np.triu(self.W) + np.triu(self.W, 1).T
         return scaled(W, self.scale, self.scale)
 
@@ -47,7 +51,7 @@ def walk_of(W: Any, q: NDArray[np.float64], alpha: float, threads: int) -> Walk:
     """The walk on a symmetric affinity with the densities q, all positive."""
     thinned = q**-alpha
     d = thinned * symmetric_product(W, thinned, threads) if alpha else q
-    return Walk(W, thinned * d**-0.5, d, q, alpha)
+    return Walk(W, thinned * d**-0.5, d, q, alpha, threads)
 
 
 def densities(W: Any, threads: int) -> NDArray[np.float64]:

@@ -174,6 +174,12 @@ class Kernels(ForceKernels, Protocol):
     ) -> None:
         """V <- p(A) V, with p the Chebyshev polynomial on [ends[0], ends[1]] divided by its value at ends[2]."""
 
+    def permuted(self, A: Sparse, order: Indices, threads: int, /) -> Sparse:
+        """A with rows and columns in an order, the columns of each row ascending."""
+
+    def scaled_values(self, A: Sparse, scale: Floats, threads: int, /) -> Floats:
+        """The values of diag(scale) A diag(scale)."""
+
     def barycentric_weights(
         self, queries: Floats, X: Floats, neighbors: Indices, regularisation: float, threads: int, /
     ) -> NDArray[np.float64]:

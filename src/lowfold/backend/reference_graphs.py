@@ -50,6 +50,17 @@ def geodesics(graph: csr_array, nodes: Indices, behind: Floats, targets: Indices
     return out
 
 
+def permuted(A: csr_array, order: Indices) -> Floats:
+    """Entry (i, j) is A's (order[i], order[j]), written out."""
+    return np.asarray(A.toarray()[np.ix_(order, order)])
+
+
+def scaled_values(A: csr_array, scale: Floats) -> Floats:
+    """scale_i A_ij scale_j, row by row."""
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    return scale[rows] * A.data * scale[A.indices]
+
+
 def chebyshev(A: csr_array, V: Floats, ends: tuple[float, float, float], degree: int) -> Floats:
     """T(A') V / T(top'), with x' = (x - c) / e the map of [low, high] to [-1, 1]."""
     low, high, top = ends

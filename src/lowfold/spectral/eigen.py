@@ -69,7 +69,7 @@ def _all_at_once(problem: EigenProblem, m: int) -> Spectrum:
 
 
 def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
-    found = factor.ordering(matrix.A)
+    found = factor.ordering(matrix)
     narrow = found.band <= factor.NARROW_BAND
     if problem.end == BOTTOM:
         by_root = problem.factor is not None and not narrow
@@ -88,8 +88,8 @@ def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
 def _by_filter(problem: EigenProblem, matrix: SparseMatrix, found: factor.Ordering, m: int) -> krylov.Ritz:
     """In an order in which neighbours are near each other in memory, where products take half the time."""
     trivial = None if problem.trivial is None else problem.trivial[found.order]
-    inner = SparseMatrix(found.permuted(matrix.A), matrix.threads)
-    start = _start(problem, chebyshev.block_size(m))
+    inner = SparseMatrix(found.permuted, matrix.threads)
+    start = np.random.default_rng(START_SEED).random((matrix.n, chebyshev.block_size(m)), np.float32) - np.float32(0.5)
     ritz = chebyshev.largest(EigenProblem(inner, trivial=trivial), inner, start, m)
     vectors = np.empty_like(ritz.vectors)
     vectors[found.order] = ritz.vectors

@@ -12,9 +12,9 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
-from lowfold.backend import resources
+from lowfold.backend import native, resources
 from lowfold.errors import MemoryLimitError
-from lowfold.spectral.problem import Block
+from lowfold.spectral.problem import Block, SparseMatrix
 
 Solve: TypeAlias = Callable[[Block], Block]
 
@@ -90,26 +90,19 @@ def check_memory(found: Ordering, share: float = 1.0) -> None:
 class Ordering:
     """An order of the points in which neighbours stand near each other, and how near.
 
-    order (n,): the points. band: the mean distance from the diagonal of the first entry of a row in that order.
+    order (n,): the points. permuted: the matrix with rows and columns in this order. band: the mean distance from the
+    diagonal of the first entry of a row of it.
     """
 
     order: NDArray[np.int32]
+    permuted: csr_array
     band: float
 
-    def permuted(self, A: csr_array) -> csr_array:
-        """A with rows and columns in this order."""
-        rank = np.empty(len(self.order), np.int32)
-        rank[self.order] = np.arange(len(self.order), dtype=np.int32)
-        rows = A[self.order]
-        return csr_array((rows.data, rank[rows.indices], rows.indptr), shape=A.shape)
 
-
-def ordering(A: csr_array) -> Ordering:
+def ordering(matrix: SparseMatrix) -> Ordering:
     """Cuthill and McKee's order, reversed."""
-    order = reverse_cuthill_mckee(A, symmetric_mode=True)
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    # A row without entries reaches nowhere; reduceat would give it its successor's.
-    lowest = np.minimum.reduceat(np.append(rank[A.indices], A.shape[0]), A.indptr[:-1])
-    lowest = np.where(np.diff(A.indptr) > 0, lowest, rank)
-    return Ordering(order, float(np.maximum(rank - lowest, 0).mean()))
+    order = reverse_cuthill_mckee(matrix.A, symmetric_mode=True)
+    begin, columns, values = native.kernels.permuted(matrix.entries(np.float64), order, matrix.threads)
+    filled = np.flatnonzero(np.diff(begin))
+    reach = np.maximum(filled - columns[begin[filled]], 0).sum()  # a row without entries reaches nowhere
+    return Ordering(order, csr_array((values, columns, begin), shape=matrix.A.shape), float(reach / len(order)))

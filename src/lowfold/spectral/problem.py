@@ -162,18 +162,23 @@ class SparseMatrix:
         self.A = A
         self.threads = threads
         self._pattern = A.indptr.astype(np.int64, copy=False), A.indices.astype(np.int32, copy=False)
+        self._rounded: NDArray[np.float32] | None = None
 
-    def times(self, V: Block) -> Block:
-        """A V, sixteen vectors at a time."""
+    def times(self, V: Any) -> Any:
+        """A V in the type of V, sixteen vectors at a time."""
         products = [self._times(panel)[:, :width] for panel, width in panels(V)]
         return products[0] if len(products) == 1 else np.concatenate(products, axis=1)
 
-    def _times(self, panel: Block) -> Block:
-        return np.asarray(native.kernels.sparse_times(self.entries(np.float64), panel, self.threads))
+    def _times(self, panel: Any) -> Any:
+        return np.asarray(native.kernels.sparse_times(self.entries(panel.dtype), panel, self.threads))
 
     def entries(self, dtype: Any) -> tuple[Any, Any, Any]:
-        """(begin, columns, values) with values of the given type."""
-        return *self._pattern, self.A.data.astype(dtype, copy=False)
+        """(begin, columns, values) with values of the given type; those in float32 are kept."""
+        if dtype != np.float32:
+            return *self._pattern, self.A.data
+        if self._rounded is None:
+            self._rounded = self.A.data.astype(np.float32)
+        return *self._pattern, self._rounded
 
     def dense(self) -> Block:
         """A written out."""
