@@ -54,6 +54,15 @@ def test_a_symmetric_product_refuses_what_is_not_square(kernels):
         kernels.packed_times(np.zeros(8), np.zeros((3, 1)), 1)
 
 
+def test_arrays_that_have_to_be_copied_lose_no_digits(kernels):
+    rng = np.random.default_rng(0)
+    A, V = rng.random((30, 60))[:, ::2], rng.random((60, 4))[::2]
+    assert np.allclose(kernels.times(A, V, 1), A @ V, rtol=1e-14)
+    S = symmetric_matrix(40, np.float64)
+    order = np.arange(40, dtype=np.int32)[::-1]
+    assert np.array_equal(np.sort(kernels.permuted(entries(S), order, 1)[2]), np.sort(S.data))
+
+
 def symmetric_matrix(n, dtype, seed=0):
     """A sparse symmetric matrix with eigenvalues in [-1, 1] and an empty row."""
     rng = np.random.default_rng(seed)

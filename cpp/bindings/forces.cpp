@@ -169,8 +169,8 @@ NewArray<float, 2> placed(const std::tuple<Matrix<float>, Matrix<std::int32_t>, 
 }  // namespace
 
 void bind_forces(nb::module_& m) {
-    bind_typed<float>(m);
     bind_typed<double>(m);
+    bind_typed<float>(m);
     m.def("joint_affinity",
           [](const Matrix<std::int32_t>& neighbors, const Matrix<float>& P, float scale, int threads) {
               return arrays(run(threads, [&](const Context& context) {

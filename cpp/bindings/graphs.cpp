@@ -83,10 +83,10 @@ void bind_products(nb::module_& m) {
 }  // namespace
 
 void bind_graphs(nb::module_& m) {
-    bind_typed<float>(m);
     bind_typed<double>(m);
-    bind_products<float>(m);
+    bind_typed<float>(m);
     bind_products<double>(m);
+    bind_products<float>(m);
 }
 
 }  // namespace lowfold::bindings

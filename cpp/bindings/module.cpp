@@ -102,8 +102,8 @@ NB_MODULE(LOWFOLD_MODULE, m) {
         for (std::size_t i = 0; i < count; ++i) out.data()[i] = random_bits(seed, stream, i);
         return out;
     });
-    bind_kernels<float>(m);
     bind_kernels<double>(m);
+    bind_kernels<float>(m);
     bind_neighbors(m);
     bind_graphs(m);
     bind_patches(m);

@@ -39,8 +39,8 @@ void bind_typed(nb::module_& m) {
 
 void bind_patches(nb::module_& m) {
     using Blocks = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-    bind_typed<float>(m);
     bind_typed<double>(m);
+    bind_typed<float>(m);
     m.def("align", [](const Matrix<std::int32_t>& patches, const Blocks& blocks, std::size_t points, int threads) {
         return arrays(run(threads, [&](const Context& context) {
             return Alignment(view(patches), blocks.data(), points).build(context);

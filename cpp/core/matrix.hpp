@@ -25,10 +25,11 @@ struct MatrixView {
 inline constexpr std::size_t CACHE_LINE = 64;  // also the width of the widest vector register
 
 /// Uninitialised memory, to be given back with std::free. Large pieces ask for large pages: rows picked from all over a
-/// matrix of a million rows miss the table of small ones at nearly every pick.
+/// matrix of a million rows miss the table of small ones at nearly every pick. Smaller ones are used again by the
+/// allocator, page faults and all; those above are fresh every time.
 inline void* acquire(std::size_t bytes) {
     constexpr std::size_t LARGE_PAGE = std::size_t{2} << 20;
-    const std::size_t alignment = bytes >= 2 * LARGE_PAGE ? LARGE_PAGE : CACHE_LINE;
+    const std::size_t alignment = bytes >= 16 * LARGE_PAGE ? LARGE_PAGE : CACHE_LINE;
     if (bytes > PTRDIFF_MAX - 2 * LARGE_PAGE) throw std::bad_alloc();
     const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
     void* pointer = std::aligned_alloc(alignment, rounded ? rounded : alignment);

@@ -101,7 +101,7 @@ class Ordering:
 
 def ordering(matrix: SparseMatrix) -> Ordering:
     """Cuthill and McKee's order, reversed."""
-    order = reverse_cuthill_mckee(matrix.A, symmetric_mode=True)
+    order = np.ascontiguousarray(reverse_cuthill_mckee(matrix.A, symmetric_mode=True), np.int32)
     begin, columns, values = native.kernels.permuted(matrix.entries(np.float64), order, matrix.threads)
     filled = np.flatnonzero(np.diff(begin))
     reach = np.maximum(filled - columns[begin[filled]], 0).sum()  # a row without entries reaches nowhere
