@@ -103,6 +103,24 @@ def test_a_sparse_matrix_in_another_order_equals_the_reference(kernels, dtype, n
         assert same_bits(scaled, kernels.scaled_values(entries(A), scale, threads))
 
 
+@pytest.mark.parametrize("n", [1, 2, 30, 400])
+def test_the_order_of_a_graph_is_cuthill_and_mckees(kernels, n):
+    A = csr_array(symmetric_matrix(n, np.float64) + symmetric_matrix(n, np.float64, seed=1))
+    order = kernels.banded_order(entries(A))
+    np.testing.assert_array_equal(order, reference_graphs.banded_order(A))
+    assert np.array_equal(np.sort(order), np.arange(n))
+
+
+def test_a_banded_matrix_in_any_order_is_banded_again(kernels):
+    n, wide = 500, 3
+    chain = csr_array(sum(np.eye(n, k=k) for k in range(-wide, wide + 1)))
+    shuffled = np.random.default_rng(0).permutation(n).astype(np.int32)
+    begin, columns, values = kernels.permuted(entries(chain), shuffled, 1)
+    order = kernels.banded_order((begin, columns, values))
+    begin, columns, _ = kernels.permuted((begin, columns, values), order, 1)
+    assert np.abs(np.repeat(np.arange(n), np.diff(begin)) - columns).max() <= 2 * wide
+
+
 def test_orders_and_scales_of_the_wrong_length_are_refused(kernels):
     A = entries(symmetric_matrix(5, np.float64))
     with pytest.raises(ValueError, match="name each row"):

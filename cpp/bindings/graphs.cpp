@@ -34,6 +34,9 @@ void bind_typed(nb::module_& m) {
         run(1, [&](const Context&) { find_components(view(graph), out.data()); });
         return out;
     });
+    m.def("banded_order", [](const Sparse<T>& graph) {
+        return array(run(1, [&](const Context&) { return banded_order(view(graph)); }));
+    });
     m.def("permuted", [](const Sparse<T>& A, const Vector<std::int32_t>& order, int threads) {
         const std::size_t n = view(A).rows;
         if (order.size() != n) throw nb::value_error("the order must name each row of A once");

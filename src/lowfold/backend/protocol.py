@@ -174,6 +174,9 @@ class Kernels(ForceKernels, Protocol):
     ) -> None:
         """V <- p(A) V, with p the Chebyshev polynomial on [ends[0], ends[1]] divided by its value at ends[2]."""
 
+    def banded_order(self, graph: Sparse, /) -> Indices:
+        """The points of a symmetric graph in an order in which neighbours stand near each other."""
+
     def permuted(self, A: Sparse, order: Indices, threads: int, /) -> Sparse:
         """A with rows and columns in an order, the columns of each row ascending."""
 

@@ -50,6 +50,24 @@ def geodesics(graph: csr_array, nodes: Indices, behind: Floats, targets: Indices
     return out
 
 
+def banded_order(graph: csr_array) -> Indices:
+    """Breadth first from points with few neighbours, neighbours with few of their own first; reversed."""
+    degrees = np.diff(graph.indptr)
+    order: list[int] = []
+    seen: set[int] = set()
+    waiting: list[int] = []
+    for start in np.argsort(degrees, kind="stable").tolist():
+        if start not in seen:
+            waiting, seen = [start], seen | {start}
+        while waiting:
+            point = waiting.pop(0)
+            order.append(point)
+            near = [j for j in graph.indices[graph.indptr[point] : graph.indptr[point + 1]].tolist() if j not in seen]
+            waiting += sorted(near, key=lambda j: int(degrees[j]))
+            seen.update(near)
+    return np.array(order[::-1], np.int32)
+
+
 def permuted(A: csr_array, order: Indices) -> Floats:
     """Entry (i, j) is A's (order[i], order[j]), written out."""
     return np.asarray(A.toarray()[np.ix_(order, order)])

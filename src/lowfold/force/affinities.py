@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from lowfold import inputs
 from lowfold.affinity.perplexity import WIDTH, Perplexity, neighbors_needed, perplexity_rows, scales, symmetrized
@@ -61,7 +60,7 @@ class NeighborAffinities(Affinities):
         self._recall = found.recall
         self._neighbors: Indices = found.indices
         self._P = perplexity_rows(found.distances, perplexity, threads)
-        self.order = good_order(found.indices[:, :ORDER_NEIGHBORS])
+        self.order = good_order(found.indices[:, :ORDER_NEIGHBORS], threads)
 
     def entries(self, total: float, threads: int) -> Sparse:
         """In the good order."""
@@ -107,7 +106,8 @@ class GivenAffinities(Affinities):
                 f"{len(alone)} of {len(sums)} points (the first is point {alone[0]}) have no affinity to any other, so "
                 f"nothing holds them. Leave them out, or add affinities to them."
             )
-        self.order = np.asarray(reverse_cuthill_mckee(W, symmetric_mode=True), np.intp)
+        entries = W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data
+        self.order = native.kernels.banded_order(entries).astype(np.intp)
         self._W, self._sums = W, sums
 
     def entries(self, total: float, threads: int) -> Sparse:
@@ -162,14 +162,12 @@ def affinities_of(
     return NeighborAffinities(data, perplexity, settings, threads)
 
 
-def good_order(neighbors: Indices) -> NDArray[np.intp]:
+def good_order(neighbors: Indices, threads: int) -> NDArray[np.intp]:
     """An order in which neighbours lie near each other (Cuthill and McKee 1969)."""
-    n, k = neighbors.shape
-    begin, columns, lengths = native.kernels.symmetric_graph(
-        np.ascontiguousarray(neighbors), np.ones((n, k), np.float32), 1
+    graph = native.kernels.symmetric_graph(
+        np.ascontiguousarray(neighbors), np.ones(neighbors.shape, np.float32), threads
     )
-    graph = csr_array((lengths, columns, begin), shape=(n, n))
-    return np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), np.intp)
+    return native.kernels.banded_order(graph).astype(np.intp)
 
 
 def _fewest_neighbors(graph: csr_array) -> int:

@@ -23,6 +23,7 @@ from lowfold.spectral.problem import Block, EigenProblem, SparseMatrix, panels
 WIDTH = 16  # vectors that one product takes
 GUARDS = 5  # vectors beyond those wanted: the filter tells the last one apart from what comes behind these
 FIRST_DEGREE, MAX_DEGREE = 12, 160
+FIRST_HIGH = 0.8  # where the unwanted part of the spectrum is taken to begin; if all of it is below, a filter is lost
 # By which a filter raises the eigenvalue 1 over the unwanted ones: little at first, while it is not yet known where the
 # unwanted part of the spectrum begins, then more, since reading vectors off takes time too.
 FIRST_FACTORS, FACTOR = (200.0, 200.0), 2000.0
@@ -38,26 +39,22 @@ WORST_CONDITION = {np.float64: 1e8, np.float32: 1e4}
 def largest(problem: EigenProblem, matrix: SparseMatrix, start: Any, m: int) -> Ritz:
     """The m largest eigenvalues beside the trivial ones; the start has `block_size(m)` columns."""
     kind: Any = np.float32
-    V, high, degree, products, last = start.astype(kind), 0.5, FIRST_DEGREE, 0, math.inf
+    V, high, degree, products, last = start.astype(kind), FIRST_HIGH, FIRST_DEGREE, 0, math.inf
+    careful = False  # whether vectors are read off in float64: those of the last filter, and small differences
     for number in range(MAX_ROUNDS):
-        V, values, residuals = _read_off(problem, matrix, _filtered(matrix, V, high, degree), m)
+        filtered = _filtered(matrix, V.astype(kind, copy=False), high, degree)
+        V, values, residuals = _read_off(problem, matrix, filtered.astype(np.float64) if careful else filtered, m)
         products += degree + 1
         gap, worst = gap_behind(values, m), float(residuals.max())
-        if kind is np.float32 and worst <= max(ACCURACY * gap, FLOAT32_NOISE):
-            # What float32 says is made sure of in float64; the values behind need it only where they are near.
-            count = m if ACCURACY * gap > FLOAT32_NOISE else V.shape[1]
-            exact, values[:count], residuals = _read_off(problem, matrix, V[:, :count].astype(np.float64), m)
-            V = exact if count == V.shape[1] else np.concatenate([exact, V[:, count:]], axis=1)
-            gap, worst = gap_behind(values, m), float(residuals.max())
-        converged = worst <= max(ACCURACY * gap, 1e-12)
+        converged = careful and worst <= max(ACCURACY * gap, 1e-12)
         if converged:
             break
         if kind is np.float32 and last / 10 < worst < FLOAT32_NOISE:
             kind = np.float64  # float32 brings no more
-        V = V.astype(kind, copy=False)
         last, high = worst, float(values[-1])
         most = suitable_degree(high, 1.0, FIRST_FACTORS[number] if number < len(FIRST_FACTORS) else FACTOR)
-        degree = min(most, suitable_degree(high, float(values[m - 1]), SPARE * worst / (ACCURACY * gap)))
+        enough = suitable_degree(high, float(values[m - 1]), SPARE * worst / (ACCURACY * gap))
+        degree, careful = min(most, enough), enough <= most or worst < 10 * FLOAT32_NOISE
     vectors = V[:, :m].astype(np.float64, copy=False)
     return Ritz(values[:m], vectors, residuals, gap, products, converged, float(values[m]))
 

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from lowfold.backend import native, resources
@@ -101,8 +100,9 @@ class Ordering:
 
 def ordering(matrix: SparseMatrix) -> Ordering:
     """Cuthill and McKee's order, reversed."""
-    order = np.ascontiguousarray(reverse_cuthill_mckee(matrix.A, symmetric_mode=True), np.int32)
-    begin, columns, values = native.kernels.permuted(matrix.entries(np.float64), order, matrix.threads)
+    entries = matrix.entries(np.float64)
+    order = native.kernels.banded_order(entries)
+    begin, columns, values = native.kernels.permuted(entries, order, matrix.threads)
     filled = np.flatnonzero(np.diff(begin))
     reach = np.maximum(filled - columns[begin[filled]], 0).sum()  # a row without entries reaches nowhere
     return Ordering(order, csr_array((values, columns, begin), shape=matrix.A.shape), float(reach / len(order)))
