@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from lowfold.backend import native
 from lowfold.types import Floats, Indices
@@ -17,13 +16,12 @@ class GeodesicGraph:
     """A symmetric graph of distances, its points renumbered so that neighbours lie near each other in memory."""
 
     def __init__(self, graph: csr_array) -> None:
-        pattern = csr_array((np.ones(graph.nnz, np.int8), graph.indices, graph.indptr), shape=graph.shape)
-        order = reverse_cuthill_mckee(pattern, symmetric_mode=True)
+        entries = graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data
+        order = native.kernels.banded_order(entries)
         self.n = graph.shape[0]
         self.rank = np.empty(self.n, np.int32)
         self.rank[order] = np.arange(self.n, dtype=np.int32)
-        rows = graph[order]
-        self._graph = rows.indptr.astype(np.int64), self.rank[rows.indices], rows.data
+        self._graph = native.kernels.permuted(entries, order, 1)
 
     def from_points(self, sources: NDArray[Any], threads: int, targets: NDArray[Any] | None = None) -> Floats:
         """(len(sources), len(targets)): the shortest way from each source to each target (None: to every point)."""

@@ -23,7 +23,7 @@ from lowfold.spectral.problem import Block, EigenProblem, SparseMatrix, panels
 WIDTH = 16  # vectors that one product takes
 GUARDS = 5  # vectors beyond those wanted: the filter tells the last one apart from what comes behind these
 FIRST_DEGREE, MAX_DEGREE = 12, 160
-FIRST_HIGH = 0.8  # where the unwanted part of the spectrum is taken to begin; if all of it is below, a filter is lost
+FIRST_HIGH = 0.5  # where the unwanted part of the spectrum is taken to begin
 # By which a filter raises the eigenvalue 1 over the unwanted ones: little at first, while it is not yet known where the
 # unwanted part of the spectrum begins, then more, since reading vectors off takes time too.
 FIRST_FACTORS, FACTOR = (200.0, 200.0), 2000.0
