@@ -71,3 +71,17 @@ def test_a_table_is_clustered_without_a_warning_about_its_columns():
     X = pandas.DataFrame(cloud(40, 3), columns=list("abc"))
     model = SpectralClustering(n_clusters=2).fit(X)
     assert (model.predict(X) == model.labels_).all()
+
+
+def test_a_long_chain_given_as_a_full_matrix_has_the_eigenvalues_of_the_cosine():
+    n = 1000
+    P = (np.eye(n, k=1) + np.eye(n, k=-1)) / 2
+    P[0, 1] = P[-1, -2] = 1
+    values, _ = from_transition(P).eigenvectors(3)
+    assert np.allclose(values, np.cos(np.arange(1, 4) * np.pi / (n - 1)), atol=1e-9)
+
+
+def test_equal_rows_are_in_one_cluster():
+    X = np.repeat(cloud(40), 5, axis=0)
+    labels = SpectralClustering(n_clusters=4, n_neighbors=6).fit(X).labels_.reshape(40, 5)
+    assert (labels == labels[:, :1]).all()

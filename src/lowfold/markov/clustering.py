@@ -83,7 +83,7 @@ class SpectralClustering(ClusterMixin, Declaring):
             means = KMeans(self.n_clusters_, n_init=STARTS, random_state=seed % 2**32)
             means.fit(self._coordinates(self.map_.embedding_))
         self.cluster_centers_ = means.cluster_centers_
-        self.labels_ = self._nearest(self.map_.embedding_)
+        self.labels_ = self._nearest(self.map_.transform(data.values))  # equal rows get one label
         return self
 
     def predict(self, X: Any) -> NDArray[np.int32]:

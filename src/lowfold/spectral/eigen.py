@@ -16,6 +16,7 @@ from lowfold.spectral.canonical import canonical
 from lowfold.spectral.problem import BOTTOM, SAME, Block, EigenProblem, SparseMatrix, Spectrum
 
 DENSE_SIZE = 600  # rows up to which all eigenvalues at once take no longer than a moment
+PATIENT_SIZE = 5000  # rows up to which the same is done, for up to a minute, where Lanczos did not converge
 DENSE_SHARE = 8  # and wherever more than one in so many is wanted
 ROOT_SHARE = 0.3  # entries of the factors of a root of A, beside those of the factors of A
 MOST_FURTHER = 8  # vectors beyond those wanted, to have the whole of the last eigenspace
@@ -27,8 +28,9 @@ def solve(problem: EigenProblem, m: int) -> Spectrum:
 
     Up to DENSE_SIZE rows all at once; a sparse matrix by factorisation if it is a narrow band in a good order (curves,
     sheets), or at the bottom end, else through a polynomial filter; a dense or streamed matrix by block Lanczos. The
-    work is bounded; what did not converge is warned of and said in the spectrum. Where the last eigenspace has more
-    dimensions than are wanted, it is found whole, and the first of its canonical basis are returned.
+    work is bounded; where Lanczos fails on a matrix of moderate size, it is done all at once; what did not converge is
+    warned of and said in the spectrum. Where the last eigenspace has more dimensions than are wanted, it is found
+    whole, and the first of its canonical basis are returned.
     """
     trivial = 0 if problem.trivial is None else problem.trivial.shape[1]
     with blas.single_threaded():
@@ -104,6 +106,8 @@ def _by_krylov(problem: EigenProblem, m: int) -> Spectrum:
 
     start = _start(problem, max(krylov.BLOCK, min(m, 2 * krylov.BLOCK)))
     ritz = krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision, room=krylov.WIDE_ROOM))
+    if not ritz.converged and problem.matrix.n <= PATIENT_SIZE:
+        return _all_at_once(problem, m)  # a chain: eigenvalues so close that only this tells them apart
     return _spectrum(problem, ritz, "lanczos")
 
 
