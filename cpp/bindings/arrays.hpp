@@ -14,8 +14,8 @@ namespace lowfold::bindings {
 
 namespace nb = nanobind;
 
-// Kernels are bound for double first, then for float: where none fits without copying (an array that is not contiguous),
-// Python takes the first, which loses no digits.
+// Kernels are bound for double first, then for float: where none fits without copying (an array that is not
+// contiguous), Python takes the first, which loses no digits.
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>

@@ -2,9 +2,11 @@
 
 #include "attraction.hpp"
 #include "convolution.hpp"
+#include "fuzzy.hpp"
 #include "graphs.hpp"
 #include "grid.hpp"
 #include "joint.hpp"
+#include "layout.hpp"
 #include "motion.hpp"
 #include "perplexity.hpp"
 #include "placing.hpp"
@@ -62,6 +64,13 @@ void bind_typed(nb::module_& m) {
         auto out = new_matrix<float>(distances.shape(0), distances.shape(1));
         run(threads, [&](const Context& context) {
             perplexity_rows(context, view(distances), perplexities.data(), perplexities.shape(0), out.data());
+        });
+        return out;
+    });
+    m.def("fuzzy_rows", [](const Matrix<T>& distances, double connectivity, double mean_of_all, int threads) {
+        auto out = new_matrix<float>(distances.shape(0), distances.shape(1));
+        run(threads, [&](const Context& context) {
+            fuzzy_rows(context, view(distances), connectivity, mean_of_all, out.data());
         });
         return out;
     });
@@ -166,6 +175,24 @@ NewArray<float, 2> placed(const std::tuple<Matrix<float>, Matrix<std::int32_t>, 
     return out;
 }
 
+/// curve: a, b, strength; epoch: number, step, negatives, seed. Without `others` the points move among themselves.
+NewArray<float, 2> layout_epoch(const Sparse<std::uint32_t>& edges, const Matrix<float>& Y,
+                                const std::optional<Matrix<float>>& others,
+                                const std::tuple<float, float, float>& curve,
+                                const std::tuple<std::uint32_t, float, int, std::uint32_t>& epoch, int threads) {
+    auto out = new_matrix<float>(Y.shape(0), Y.shape(1));
+    const auto [a, b, strength] = curve;
+    const auto [number, step, negatives, seed] = epoch;
+    const Epoch how{number, step, negatives, seed, !others};
+    with_dimensions(Y.shape(1), [&]<int D>() {
+        run(threads, [&](const Context& context) {
+            Layout<D>(view(edges), view(Y), others ? view(*others) : view(Y), Curve{a, b, strength}, how)
+                .run(context, out.data());
+        });
+    });
+    return out;
+}
+
 }  // namespace
 
 void bind_forces(nb::module_& m) {
@@ -174,9 +201,15 @@ void bind_forces(nb::module_& m) {
     m.def("joint_affinity",
           [](const Matrix<std::int32_t>& neighbors, const Matrix<float>& P, float scale, int threads) {
               return arrays(run(threads, [&](const Context& context) {
-                  return JointAffinity(view(neighbors), P.data(), scale).build(context);
+                  return JointAffinity(view(neighbors), P.data(), ScaledSum{scale}).build(context);
               }));
           });
+    m.def("fuzzy_union", [](const Matrix<std::int32_t>& neighbors, const Matrix<float>& P, float mix, int threads) {
+        return arrays(run(threads, [&](const Context& context) {
+            return JointAffinity(view(neighbors), P.data(), FuzzyUnion{mix}).build(context);
+        }));
+    });
+    m.def("layout_epoch", &layout_epoch, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
     m.def("spread", &spread, nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
     m.def("gather", &gathered);
     m.def("column_bounds", &bounds);

@@ -5,14 +5,21 @@
 
 namespace lowfold {
 
-/// scale (P + P^T) as a sparse matrix, P given by the neighbours of each point and its affinities to them. A
-/// neighbour's number may occur once in a row. Each row has one owner. Cost n k log k.
+/// scale (a + b)
+struct ScaledSum {
+    float scale;
+    float operator()(float a, float b) const { return scale * a + scale * b; }
+};
+
+/// join(P_ij, P_ji) as a sparse matrix, P given by the neighbours of each point and its affinities to them, 0 to
+/// others. A neighbour's number may occur once in a row. Each row has one owner. Cost n k log k.
+template <class Join>
 class JointAffinity {
    public:
-    JointAffinity(MatrixView<const std::int32_t> neighbors, const float* P, float scale)
+    JointAffinity(MatrixView<const std::int32_t> neighbors, const float* P, const Join& join)
         : neighbors_(neighbors),
           P_(P),
-          scale_(scale),
+          join_(join),
           reverse_(neighbors.data, neighbors.rows * neighbors.columns, neighbors.rows) {}
 
     SparseMatrix<float> build(const Context& context) const {
@@ -52,28 +59,32 @@ class JointAffinity {
     /// Row i in ascending order of columns, written to `to`; returns its length.
     std::int64_t merge(std::size_t i, std::vector<Entry>& own, Entry* to) const {
         const std::size_t k = neighbors_.columns;
-        for (std::size_t l = 0; l < k; ++l) own[l] = {neighbors_.row(i)[l], scale_ * P_[i * k + l]};
+        for (std::size_t l = 0; l < k; ++l) own[l] = {neighbors_.row(i)[l], P_[i * k + l]};
         std::sort(own.begin(), own.end(), [](const Entry& a, const Entry& b) { return a.column < b.column; });
         const Entry* const begin = to;
         auto next = own.begin();
+        const auto alone = [&] {
+            *to++ = {next->column, join_(next->value, 0)};
+            ++next;
+        };
         for (auto at = reverse_.begin[i]; at < reverse_.begin[i + 1]; ++at) {
             const auto from = static_cast<std::int32_t>(reverse_.places[at] / static_cast<std::int64_t>(k));
-            const float value = scale_ * P_[reverse_.places[at]];
-            while (next != own.end() && next->column < from) *to++ = *next++;
+            const float value = P_[reverse_.places[at]];
+            while (next != own.end() && next->column < from) alone();
             if (next != own.end() && next->column == from) {
-                *to++ = {from, next->value + value};
+                *to++ = {from, join_(next->value, value)};
                 ++next;
             } else {
-                *to++ = {from, value};
+                *to++ = {from, join_(0, value)};
             }
         }
-        to = std::copy(next, own.end(), to);
+        while (next != own.end()) alone();
         return to - begin;
     }
 
     MatrixView<const std::int32_t> neighbors_;
     const float* P_;
-    float scale_;
+    Join join_;
     Occurrences reverse_;
 };
 

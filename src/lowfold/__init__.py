@@ -8,10 +8,13 @@ from lowfold import datasets, markov
 from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
 from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
 from lowfold.force.repulsion import Grid
+from lowfold.force.fuzzy_graph import Fuzzy
+from lowfold.force.sampled import Curve, Epochs
 from lowfold.force.schedule import Annealed, Classical
 from lowfold.force.sne import SNE
 from lowfold.force.symmetric_sne import SymmetricSNE
 from lowfold.force.tsne import TSNE
+from lowfold.force.umap import UMAP
 from lowfold.methods import METHODS
 from lowfold.neighbors.components import connect
 from lowfold.neighbors.engines import Cells, Exact
@@ -41,16 +44,20 @@ __all__ = [
     "PCA",
     "SNE",
     "TSNE",
+    "UMAP",
     "Annealed",
     "BackendError",
     "Cells",
     "Classical",
     "ClassicalMDS",
     "Components",
+    "Curve",
     "DataError",
     "DiffusionMap",
     "ElasticEmbedding",
+    "Epochs",
     "Exact",
+    "Fuzzy",
     "Grid",
     "Heat",
     "HessianLLE",

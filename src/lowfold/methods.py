@@ -7,6 +7,7 @@ from lowfold.force.elastic_embedding import ElasticEmbedding
 from lowfold.force.sne import SNE
 from lowfold.force.symmetric_sne import SymmetricSNE
 from lowfold.force.tsne import TSNE
+from lowfold.force.umap import UMAP
 from lowfold.spectral.classical_mds import ClassicalMDS
 from lowfold.spectral.diffusion_map import DiffusionMap
 from lowfold.spectral.hessian_lle import HessianLLE
@@ -33,4 +34,5 @@ METHODS: dict[str, type[Estimator]] = {
     "symmetric_sne": SymmetricSNE,
     "tsne": TSNE,
     "elastic_embedding": ElasticEmbedding,
+    "umap": UMAP,
 }

@@ -69,6 +69,27 @@ class ForceKernels(Protocol):
     def joint_affinity(self, neighbors: Indices, P: Floats, scale: float, threads: int, /) -> Sparse:
         """scale (P + P^T)."""
 
+    def fuzzy_rows(self, distances: Floats, connectivity: float, mean: float, threads: int, /) -> Floats:
+        """The degree to which each neighbour belongs to a point, float32."""
+
+    def fuzzy_union(self, neighbors: Indices, P: Floats, mix: float, threads: int, /) -> Sparse:
+        """mix (P + P^T - P o P^T) + (1 - mix) P o P^T."""
+
+    def layout_epoch(
+        self,
+        edges: tuple[NDArray[np.int64], Indices, NDArray[np.uint32]],
+        Y: Floats,
+        others: Floats | None,
+        curve: tuple[float, float, float],
+        epoch: tuple[int, float, int, int],
+        threads: int,
+        /,
+    ) -> Floats:
+        """Where the points are after an epoch, among themselves or among fixed others.
+
+        curve: a, b, strength of the repulsion; epoch: its number from 1 on, step, negatives, seed.
+        """
+
     def attraction(self, P: Sparse, Y: Floats, law: LawCode, threads: int, /) -> Floats:
         """sum_j p_ij (-w' / w)(r_ij) (y_i - y_j) for each point."""
 

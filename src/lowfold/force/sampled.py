@@ -1,0 +1,153 @@
+"""Layouts by sampled forces: the loop of UMAP, its curve and its epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lowfold.backend import native
+from lowfold.backend.protocol import Sparse
+from lowfold.errors import ParameterError
+from lowfold.force.schedule import callback_option
+from lowfold.options import documented, option
+from lowfold.types import Floats, Step
+
+Ab: TypeAlias = tuple[float, float]
+
+SMALL, MANY, FEW = 10_000, 500, 200  # points up to which there are many epochs, else few
+# Of the learning rate over the epochs, (1 - t / T)^DECAY: long steps at first settle where groups lie, and short ones
+# at the end where points do. A straight line leaves points a hundredth less at home among their neighbours.
+DECAY = 1.5
+LOOKS = 20  # at the loss
+SAMPLE = 20_000  # edges, and pairs, of each look
+LEAST = 1e-6  # of r in the loss, which has no bound at 0
+
+
+@documented
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How close pairs lie that belong together: `UMAP(min_dist=Curve(min_dist=0.5, spread=2.0))`, or a and b."""
+
+    min_dist: float = option(0.1, low=0, help="distance up to which pairs belong together wholly")
+    spread: float = option(1.0, above=0, help="distance over which the degree falls by a factor of e")
+    a: float | None = option(None, above=0, help="a of 1 / (1 + a r^b); None: by min_dist and spread")
+    b: float | None = option(None, above=0, help="b of 1 / (1 + a r^b); None: by min_dist and spread")
+
+
+@documented
+@dataclass(frozen=True, slots=True)
+class Epochs:
+    """How long a layout lasts, and its forces: `UMAP(schedule=Epochs(n_epochs=1000))`."""
+
+    n_epochs: int | str = option(
+        "auto", low=0, choices=("auto",), help="number of epochs; 'auto': 500 up to 10,000 points, else 200"
+    )
+    learning_rate: float = option(1.0, above=0, help="length of the first steps")
+    repulsion_strength: float = option(1.0, low=0, help="factor of the force by which points push each other away")
+    negative_sample_rate: int = option(5, low=0, help="number of points that push, each time an edge pulls")
+    callback: Callable[[Step], Any] | None = callback_option()
+
+    def count(self, n: int) -> int:
+        """The epochs for n points."""
+        if isinstance(self.n_epochs, str):
+            return MANY if n <= SMALL else FEW
+        return self.n_epochs
+
+
+def epochs_of(schedule: str | Epochs) -> Epochs:
+    """The epochs that a name stands for."""
+    return Epochs() if isinstance(schedule, str) else schedule
+
+
+def curve_of(min_dist: float | Curve) -> Ab:
+    """a and b with which 1 / (1 + a r^b) is nearest to exp(-(x - min_dist) / spread), r = x^2, by least squares."""
+    from scipy.optimize import curve_fit
+
+    curve = min_dist if isinstance(min_dist, Curve) else Curve(min_dist=float(min_dist))
+    if curve.a is not None and curve.b is not None:
+        return float(curve.a), float(curve.b)
+    if curve.a is not None or curve.b is not None:
+        raise ParameterError(f"Curve was given a={curve.a} and b={curve.b}; pass both, or none of them.")
+    if curve.min_dist > curve.spread:
+        raise ParameterError(
+            f"min_dist={curve.min_dist:g} is larger than spread={curve.spread:g}: the curve would never fall. Lower "
+            f"min_dist, or raise spread with Curve(min_dist, spread)."
+        )
+    x = np.linspace(0, 3 * curve.spread, 300)
+    y = np.where(x < curve.min_dist, 1.0, np.exp(-(x - curve.min_dist) / curve.spread))
+    (a, b), _ = curve_fit(lambda x, a, b: 1 / (1 + a * x ** (2 * b)), x, y)
+    return float(a), float(b)
+
+
+class Layout:
+    """The state of a layout: where the points are, the epoch, the history of the loss. It can be continued.
+
+    Y (n, d) float32, in the order of the entries; with `others`, it moves among them, and they stay.
+    """
+
+    def __init__(
+        self, entries: Sparse, Y: Floats, curve: Ab, epochs: Epochs, run: tuple[int, int], others: Floats | None = None
+    ) -> None:
+        """run: seed and threads."""
+        self.Y = np.array(Y, np.float32, order="C")
+        self.epoch = 0
+        self.history: list[tuple[int, float, float]] = []
+        self._entries, self._curve, self._epochs, self._others = entries, curve, epochs, others
+        self._seed, self._threads = run[0] & 0xFFFFFFFF, run[1]
+
+    def run(self, count: int, rate: float) -> Iterator[tuple[int, Floats, float | None]]:
+        """Some epochs; yields (epoch, Y, loss at every so many epochs) after each."""
+        firing = self._firing(count)
+        forces = (*self._curve, self._epochs.repulsion_strength)
+        for t in range(count):
+            step = rate * (1 - t / count) ** DECAY
+            how = t + 1, step, self._epochs.negative_sample_rate, (self._seed + self.epoch) & 0xFFFFFFFF
+            self.Y = native.kernels.layout_epoch(firing, self.Y, self._others, forces, how, self._threads)
+            self.epoch += 1
+            looks = self._others is None and (t + 1) % max(1, count // LOOKS) == 0
+            yield self.epoch, self.Y, self.look() if looks else None
+
+    def _firing(self, count: int) -> Any:
+        """The edges with their share of the largest weight in units of 2^-32; those that would never fire left out."""
+        begin, columns, values = self._entries
+        if not len(values):
+            return begin, columns, np.zeros(0, np.uint32)
+        largest = 1.0 if self._others is not None else float(values.max())
+        share = values.astype(np.float64) / largest
+        kept = share * max(count, 1) >= 1
+        places = np.concatenate([[0], np.cumsum(kept)])[begin].astype(np.int64)
+        words = np.minimum(share[kept] * 2.0**32, 2.0**32 - 1).astype(np.uint32)
+        return places, np.ascontiguousarray(columns[kept]), words
+
+    def look(self) -> float:
+        """An unbiased sample of the cross-entropy over all pairs, kept in the history with its standard error.
+
+        sum_(i<j) -log(1 - v) + w (log(1 - v) - log v): the first part from pairs drawn by lot, the second from edges.
+        """
+        if self.history and self.history[-1][0] == self.epoch:
+            return self.history[-1][1]
+        n = len(self.Y)
+        begin, columns, values = self._entries
+        rng = np.random.default_rng((self._seed, self.epoch))
+        i, j = rng.integers(n, size=SAMPLE), rng.integers(n - 1, size=SAMPLE) if n > 1 else np.zeros(SAMPLE, int)
+        _, apart = self._logs(i, j + (j >= i))
+        pairs, count = -apart, n * (n - 1) / 2
+        loss, error = count * pairs.mean(), count * pairs.std() / np.sqrt(SAMPLE)
+        if len(values):
+            chosen = rng.integers(len(values), size=SAMPLE)
+            rows = np.searchsorted(begin, chosen, side="right") - 1
+            together, apart = self._logs(rows, columns[chosen])
+            edges, half = values[chosen] * (apart - together), len(values) / 2
+            loss, error = loss + half * edges.mean(), np.hypot(error, half * edges.std() / np.sqrt(SAMPLE))
+        self.history.append((self.epoch, float(loss), float(error)))
+        return float(loss)
+
+    def _logs(self, i: Any, j: Any) -> tuple[Any, Any]:
+        """log v and log(1 - v)."""
+        a, b = self._curve
+        r = np.maximum(np.square(self.Y[i].astype(np.float64) - self.Y[j]).sum(axis=1), LEAST)
+        together = -np.log1p(a * r**b)
+        return together, np.log(a) + b * np.log(r) + together

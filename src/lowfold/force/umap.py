@@ -1,0 +1,158 @@
+"""Uniform manifold approximation and projection (McInnes, Healy and Melville 2018).
+
+Each point's neighbours belong to it to a degree of exp(-max(0, d - rho) / sigma); the union of both directions' degrees
+is w_ij. In the embedding a pair belongs together to the degree v = 1 / (1 + a r^b), r its squared distance, and the
+cross-entropy -sum w log v + (1 - w) log(1 - v) is lowered by sampled forces: an edge pulls as often as it weighs, and
+each time some points drawn by lot push. Steps shorten to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from lowfold import inputs
+from lowfold.affinity.fuzzy import fuzzy_rows
+from lowfold.backend import native
+from lowfold.errors import ParameterError
+from lowfold.estimator import Estimator, Stopwatch
+from lowfold.force.fuzzy_graph import Fuzzy, FuzzyGraph, start_by_components
+from lowfold.force.sampled import Curve, Epochs, Layout, curve_of, epochs_of
+from lowfold.force.start import init_option, start_of
+from lowfold.neighbors.interface import SEEDED, Settings, metric_option
+from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
+from lowfold.types import Floats, Report, Step
+
+BOX = 10.0  # longest side of the start
+NOISE = 1e-4  # keeps points apart that a start puts in one place
+NEW_EPOCHS, NEW_STEP = 100, 0.25  # for new points, which begin among their neighbours
+
+
+class UMAP(Estimator):
+    """UMAP: lowers the cross-entropy between fuzzy neighbourhoods in the data and in the embedding.
+
+    embedding_, graph_ (the fuzzy union, sparse), loss_ and loss_error_ (sampled cross-entropy and its standard error),
+    history_ (epoch, loss, error), n_iter_ (epochs), report_. The same bits for any number of threads.
+    """
+
+    accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS)
+
+    n_components: int = option(2, low=1, help="number of coordinates of the embedding")
+    n_neighbors: int = option(15, low=2, help="number of neighbours of each point, itself counted as the first")
+    min_dist: float | Curve = option(
+        0.1, low=0, help="distance up to which neighbours may lie as close as they like, or Curve(spread, a, b, ...)"
+    )
+    graph: str | Fuzzy = option("fuzzy", choices=("fuzzy",), help="fuzzy graph of the data, by name or Fuzzy(...)")
+    schedule: str | Epochs = option("epochs", choices=("epochs",), help="epochs and steps, by name or Epochs(...)")
+    init: str | np.ndarray = init_option()
+    metric: str | Callable[..., float] = metric_option()
+    n_jobs: int | None = n_jobs_option()
+    random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(
+        "the points that push, of a random start, and of " + SEEDED
+    )
+    memory_limit: float | None = memory_limit_option()
+
+    def resume(self, n_epochs: int, learning_rate: float = 0.25) -> UMAP:
+        """Goes on from the embedding for some more epochs, with steps that shorten to nothing again."""
+        check_is_fitted(self)
+        findings = dict(self.report_.findings)
+        self._drain(self._layout.run(n_epochs, learning_rate))
+        self.embedding_ = self._finished(findings).astype(self.embedding_.dtype)
+        return self
+
+    def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
+        self._check(data)
+        epochs, seed = epochs_of(self.schedule), seed_of(self.random_state)
+        settings = Settings(metric=self.metric, n_jobs=self.n_jobs, random_state=seed)
+        with watch.stage("graph"):
+            self._graph = FuzzyGraph(data, self.n_neighbors, settings, self.graph)
+        findings.update(self._graph.findings())
+        with watch.stage("start"):
+            Y = self._start(data, seed)
+        self._curve = curve_of(self.min_dist)
+        self._layout = Layout(self._graph.entries, Y, self._curve, epochs, (seed, self._threads))
+        self._equal = None if self._training is None else self._training.find(data.values, self._threads)
+        with watch.stage("layout"):
+            try:
+                self._drain(self._layout.run(epochs.count(data.n), epochs.learning_rate))
+            except KeyboardInterrupt:
+                self.embedding_ = self._finished(findings).astype(data.values.dtype)
+                memory = self._memory(data.n, data.values.shape[1])
+                self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
+                raise
+        return self._finished(findings)
+
+    def _start(self, data: inputs.Data, seed: int) -> Floats:
+        """In the order of the graph, with a longest side of BOX; a given one as it is."""
+        init = "spectral" if isinstance(self.init, str) and self.init == "auto" else self.init
+        d, order = self.n_components, self._graph.order
+        if isinstance(init, str) and init == "spectral" and self._graph.count > 1:
+            Y = start_by_components(self._graph, d, self.n_jobs)
+        else:
+            Y = start_of(init, data, (self._graph.entries, order), (d, 1.0, seed), self.n_jobs)
+        if not isinstance(init, str):
+            return Y.astype(np.float32)
+        side = float(np.ptp(Y, axis=0).max()) if len(Y) else 1.0
+        noise = NOISE * np.random.default_rng(seed).standard_normal(Y.shape)
+        return (BOX / max(side, 1e-12) * (Y - Y.min(axis=0)) + noise).astype(np.float32)
+
+    def _drain(self, steps: Iterator[tuple[int, Floats, float | None]]) -> None:
+        callback = epochs_of(self.schedule).callback
+        for epoch, Y, loss in steps:
+            step = Step(epoch, "layout", Y, self._graph.order, loss, None)
+            if callback is not None and callback(step) is True:
+                break
+
+    def _finished(self, findings: dict[str, Any]) -> Floats:
+        layout = self._layout
+        layout.look()
+        self.history_ = np.array(layout.history)
+        self.n_iter_ = layout.epoch
+        self.loss_, self.loss_error_ = (float(value) for value in self.history_[-1, 1:])
+        self.graph_ = self._graph.matrix()
+        findings.update(epochs=self.n_iter_, loss=self.loss_, **{"loss error": self.loss_error_})
+        findings.update(a=self._curve[0], b=self._curve[1])
+        Y = np.empty_like(layout.Y)
+        Y[self._graph.order] = layout.Y
+        if self._equal is not None:
+            Y = Y[self._equal]  # equal rows lie in one place
+        self._frozen = Y
+        return Y
+
+    def _place(self, data: inputs.Data) -> Floats:
+        found = self._graph.index.query(data.values, min(self.n_neighbors - 1, len(self._frozen)))
+        P = fuzzy_rows(found.distances, self._graph.fuzzy.local_connectivity, self._graph.mean, self._threads)
+        weights = P / P.sum(axis=1, keepdims=True)
+        start = np.einsum("ij,ijd->id", weights, self._frozen[found.indices]).astype(np.float32)
+        n, k = P.shape
+        entries = np.arange(0, n * k + 1, k, dtype=np.int64), found.indices.ravel(), P.ravel()
+        epochs = epochs_of(self.schedule)
+        layout = Layout(entries, start, self._curve, epochs, (seed_of(0), self._threads), self._frozen)
+        for _ in layout.run(NEW_EPOCHS, NEW_STEP * epochs.learning_rate):
+            pass
+        return layout.Y
+
+    def _check(self, data: inputs.Data) -> None:
+        if self.n_neighbors > data.n:
+            raise ParameterError(
+                f"n_neighbors={self.n_neighbors} (each point itself counted) needs at least as many samples, but X has "
+                f"n_samples = {data.n}. Lower n_neighbors, or pass more samples."
+            )
+        if self.n_components >= data.n:
+            raise ParameterError(
+                f"n_components={self.n_components} needs more samples than that, but X has n_samples = {data.n}. "
+                f"Lower n_components to {max(1, data.n - 1)} or less."
+            )
+        if isinstance(self.init, str) and self.init == "pca" and self.metric == "precomputed":
+            raise ParameterError("init='pca' needs rows of numbers, but metric='precomputed'. Use init='spectral'.")
+
+    def _memory(self, n_samples: int, n_features: int) -> int:
+        # Neighbours, distances, degrees; both directions while they are merged; entries of the graph and of the layout.
+        k = min(self.n_neighbors, n_samples)
+        return int(n_samples * (8 * n_features + 100 * k + 100 * self.n_components + 300))
+
+    def _cheaper(self) -> str:
+        return "Lower n_neighbors, or fit fewer samples and place the rest with transform."
