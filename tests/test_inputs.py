@@ -133,9 +133,9 @@ def test_a_sparse_matrix_of_distances_is_a_neighbour_graph():
 @pytest.mark.parametrize(
     ("cls", "metric", "X", "pattern"),
     [
-        (RowsOnly, "euclidean", csr_array(half_empty()), r"given sparse rows .* takes rows of numbers\. .*toarray"),
-        (RowsOnly, "precomputed", cdist(cloud(), cloud()), "given precomputed distances .* Pass the rows themselves"),
-        (RowsOnly, "precomputed", csr_array(half_empty(8, 8)), "given a precomputed neighbour graph .* takes rows"),
+        (RowsOnly, "euclidean", csr_array(half_empty()), r"given sparse rows.* takes rows of numbers\. .*toarray"),
+        (RowsOnly, "precomputed", cdist(cloud(), cloud()), "given precomputed distances.* Pass the rows themselves"),
+        (RowsOnly, "precomputed", csr_array(half_empty(8, 8)), "given a precomputed neighbour graph.* takes rows"),
         (DistancesOnly, "euclidean", csr_array(half_empty()), "given .* rows of numbers or precomputed distances"),
         (DistancesOnly, "precomputed", csr_array(half_empty(8, 8)), "given a precomputed neighbour graph"),
     ],

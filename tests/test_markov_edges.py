@@ -85,3 +85,10 @@ def test_equal_rows_are_in_one_cluster():
     X = np.repeat(cloud(40), 5, axis=0)
     labels = SpectralClustering(n_clusters=4, n_neighbors=6).fit(X).labels_.reshape(40, 5)
     assert (labels == labels[:, :1]).all()
+
+
+@pytest.mark.parametrize("k", [15, 20, 33])
+def test_many_clusters_are_counted_too(k):
+    centres = 100 * np.random.default_rng(0).standard_normal((k, 3))
+    X = np.repeat(centres, 30, axis=0) + np.random.default_rng(1).standard_normal((30 * k, 3))
+    assert SpectralClustering(n_neighbors=8).fit(X).n_clusters_ == k

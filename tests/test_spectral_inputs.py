@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 
 import lowfold
@@ -13,19 +14,23 @@ from conftest import cloud
 from lowfold import (
     LLE,
     LTSA,
+    PCA,
     ClassicalMDS,
     DataError,
     DiffusionMap,
     Heat,
     HessianLLE,
     Isomap,
+    KernelPCA,
     LaplacianEigenmaps,
     ModifiedLLE,
     Nearest,
     ParameterError,
     Within,
+    build_index,
     datasets,
 )
+from lowfold.errors import ConvergenceWarning
 from shapes import swiss_roll
 
 GRAPH_METHODS = [Isomap, LLE, ModifiedLLE, HessianLLE, LTSA, LaplacianEigenmaps]
@@ -78,7 +83,7 @@ def test_binary_weights_and_a_width_of_the_heat_kernel_can_be_chosen():
 
 
 def test_a_width_too_small_leaves_points_alone_and_is_refused():
-    with pytest.raises(DataError, match=r"sigma=0.0001 is so small that 60 of 60 points .* sigma='auto'"):
+    with pytest.raises(DataError, match=r"sigma=0.0001 is so small that 60 of 60 points .* or the default"):
         DiffusionMap(sigma=1e-4).fit(cloud())
     with pytest.raises(DataError, match="is so small"):
         DiffusionMap(sigma=1e-4, graph="nearest").fit(cloud())
@@ -172,3 +177,74 @@ def test_the_largest_component_of_distances_takes_new_distances_to_all_points(cl
     np.testing.assert_allclose(distances.transform(cdist(new, X)), rows.transform(new), atol=1e-8)
     within = cls(n_neighbors=Within(radius=5.0), components="largest").fit(X)
     assert np.isfinite(within.embedding_).all()
+
+
+# What a careful reader tried
+
+
+def test_distances_after_a_walk_go_by_pairs_of_any_shape():
+    model = DiffusionMap(n_components=59, sigma=1.0).fit(cloud(60))
+    for i, j in (([1, 2, 3], 0), (0, [1, 2, 3]), ([[1], [2]], [[3, 4]])):
+        i, j = np.array(i), np.array(j)
+        by_walk = model.diffusion_distance(i, j, 2, source="walk")
+        assert by_walk.shape == np.broadcast_shapes(i.shape, j.shape)
+        assert np.allclose(by_walk, model.diffusion_distance(i, j, 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("t", [-1, float("nan"), float("inf"), "a", True])
+def test_times_that_are_none_are_refused(t):
+    model = DiffusionMap().fit(cloud(30))
+    with pytest.raises(ParameterError, match="is no time: it must be a number of at least 0"):
+        model.at_time(t)
+    with pytest.raises(ParameterError, match="is no time"):
+        model.diffusion_distance(0, 1, t)
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
+def test_metrics_that_are_learnt_from_the_data_are_those_of_scikit_learn(metric):
+    X = cloud(50, 4) * [1, 5, 10, 0.1]
+    D = pairwise_distances(X, metric=metric)
+    found = build_index(X, metric=metric).query(None, 5)
+    assert np.allclose(found.distances, np.sort(D, axis=1)[:, 1:6])
+    ours, given = ClassicalMDS(metric=metric).fit(X), ClassicalMDS(metric="precomputed").fit(D)
+    assert np.allclose(ours.eigenvalues_, given.eigenvalues_)
+
+
+def test_coordinates_that_do_not_exist_are_said_to_be_zero():
+    X = cloud(60, 3)
+    for model in (ClassicalMDS(n_components=10), KernelPCA(kernel="linear", n_components=10)):
+        with pytest.warns(UserWarning, match=r"n_components=10, but there are only 3 coordinates .*Lower .* to 3"):
+            Y = model.fit_transform(X)
+        assert np.abs(Y[:, 3:]).max() < 1e-6
+    with pytest.warns(UserWarning, match=r"n_components=59, but there are only .* no more positive"):
+        Isomap(n_components=59, n_neighbors=5).fit(X)
+
+
+def test_remedies_name_what_the_method_has():
+    X = cloud(60, 3)
+    with pytest.raises(ParameterError, match=r"Nearest\(k=30\) needs at least 31 samples"):
+        DiffusionMap(graph="nearest").fit(X[:20])
+    with pytest.raises(ParameterError, match=r"landmarks=100 .* at most n_samples = 60"):
+        Isomap(landmarks=100).fit(X)
+    with pytest.raises(ParameterError, match=r"X has n_samples = 60: lower n_components"):
+        LTSA(n_components=59).fit(X)
+
+
+def test_power_iteration_says_where_it_cannot_tell_components_apart():
+    rng = np.random.default_rng(0)
+    U, V = np.linalg.qr(rng.standard_normal((400, 6)))[0], np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    U -= U.mean(axis=0)
+    U = np.linalg.qr(U)[0]
+    close = U * [1, 0.5, 0.5 * (1 - 1e-5), 0.2, 0.1, 0.05] @ V
+    with pytest.warns(ConvergenceWarning, match="too close together"):
+        model = PCA(n_components=2, solver="power").fit(close)
+    assert not model.report_.findings["converged"]
+    for solver in ("power", "randomized", "covariance"):
+        findings = PCA(n_components=2, solver=solver).fit(U * [1, 0.7, 0.3, 0.2, 0.1, 0.05] @ V).report_.findings
+        assert findings["converged"]
+        assert findings["spectral gap"] == pytest.approx(0.7**2 - 0.3**2, rel=1e-3)
+
+
+def test_a_function_that_is_no_kernel_is_refused():
+    with pytest.raises(DataError, match=r"must be symmetric: k\(x, y\) = k\(y, x\)"):
+        KernelPCA(kernel=lambda x, y: float(x[0] + 2 * y[0])).fit(cloud(30, 3))

@@ -31,6 +31,7 @@ Tests patch_tests();
 Tests tangent_tests();
 Tests alignment_tests();
 Tests product_tests();
+Tests rearranging_tests();
 Tests force_tests();
 
 struct Failure : std::runtime_error {

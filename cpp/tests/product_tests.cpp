@@ -1,36 +1,12 @@
 // Products of a matrix with a few vectors: sparse ones, polynomials of them, and dense ones.
 #include "narrow_product.hpp"
-#include "rearranging.hpp"
 #include "sparse_product.hpp"
 #include "sparse_support.hpp"
-#include "symmetric_product.hpp"
 
 namespace lowfold::tests {
 namespace {
 
 constexpr int THREAD_COUNTS[] = {1, 2, 3, 8};
-
-/// Whole numbers in [-8, 8]: sums of some thousand products are exact in float32, whatever their order.
-template <class T>
-Data<T> whole_numbers(std::size_t rows, std::size_t columns, std::uint64_t seed) {
-    Dice dice(seed);
-    Data<T> data(rows, columns);
-    for (auto& x : data.values) x = static_cast<T>(static_cast<double>(dice.below(17)) - 8);
-    return data;
-}
-
-/// About `per_row` whole numbers in each row, none in every seventh; not symmetric, so that rows are not columns.
-template <class T>
-SparseMatrix<T> sparse_whole_numbers(std::size_t rows, std::size_t per_row, std::uint64_t seed) {
-    Dice dice(seed);
-    std::vector<Entry<T>> entries;
-    for (std::size_t i = 0; i < rows; ++i) {
-        const std::size_t step = std::max<std::size_t>(rows / per_row, 1);
-        for (std::size_t j = dice.below(step); j < rows && i % 7 != 3; j += step)
-            entries.push_back({i, j, static_cast<T>(static_cast<double>(dice.below(17)) - 8)});
-    }
-    return make_sparse(rows, entries);
-}
 
 /// scale A V + keep V + back B, by the formula, in float64.
 template <class T, class Value>
@@ -241,59 +217,6 @@ void a_narrow_product_of_whole_numbers_is_exact() {
 }
 
 template <class T>
-void a_symmetric_product_of_whole_numbers_is_exact_and_reads_one_half() {
-    for (const std::size_t n : {1, 2, 7, 8, 9, 63, 64, 65, 150, 700})
-        for (const std::size_t columns : {1, 7, 8, 17}) {
-            auto A = whole_numbers<T>(n, n, 1);
-            const auto V = whole_numbers<T>(n, columns, 2);
-            std::vector<T> packed;
-            for (std::size_t i = 0; i < n; ++i) {
-                for (std::size_t j = i / 64 * 64; j < n; ++j) packed.push_back(A.row(i)[j]);
-                std::fill_n(A.row(i), i, std::numeric_limits<T>::quiet_NaN());
-            }
-            expect_equal(packed.size(), PackedRows<T>::size(n), "the size of the strips");
-            for (const int threads : THREAD_COUNTS) {
-                Data<double> found(n, columns), from_packed(n, columns);
-                SymmetricProduct<T>(V.view()).run(Context{threads, {}}, A.view(), found.values.data());
-                SymmetricProduct<T>(V.view()).run(Context{threads, {}}, PackedRows<T>{packed.data(), n},
-                                                  from_packed.values.data());
-                expect(found.values == from_packed.values, "packed and not");
-                for (std::size_t i = 0; i < n; ++i)
-                    for (std::size_t c = 0; c < columns; ++c) {
-                        double wanted = 0;
-                        for (std::size_t j = 0; j < n; ++j)
-                            wanted += double{A.row(std::min(i, j))[std::max(i, j)]} * double{V.row(j)[c]};
-                        expect_equal(found.row(i)[c], wanted, text("entry ", i, ", ", c, " of ", n));
-                    }
-            }
-        }
-}
-
-template <class T>
-void a_permuted_matrix_times_permuted_vectors_is_the_product_permuted() {
-    for (const std::size_t n : {1, 7, 500, 3000}) {
-        const auto A = sparse_whole_numbers<T>(n, 9, 3);
-        std::vector<std::int32_t> order(n);
-        for (std::size_t i = 0; i < n; ++i) order[i] = static_cast<std::int32_t>(i);
-        std::reverse(order.begin(), order.end());
-        std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n / 3), order.end());
-        const auto V = whole_numbers<T>(n, 4, 2);
-        Data<T> moved(n, 4), product(n, 4), of_moved(n, 4);
-        for (std::size_t i = 0; i < n; ++i) std::copy_n(V.row(static_cast<std::size_t>(order[i])), 4, moved.row(i));
-        combine<4, T>(Context{1, {}}, view(A), V.values.data(), nullptr, T{1}, T{0}, T{0}, product.values.data());
-        for (const int threads : THREAD_COUNTS) {
-            const auto B = permuted(Context{threads, {}}, view(A), order.data());
-            combine<4, T>(Context{threads, {}}, view(B), moved.values.data(), nullptr, T{1}, T{0}, T{0},
-                          of_moved.values.data());
-            for (std::size_t i = 0; i < n; ++i)
-                expect(
-                    std::equal(of_moved.row(i), of_moved.row(i) + 4, product.row(static_cast<std::size_t>(order[i]))),
-                    text("row ", i, " of ", n));
-        }
-    }
-}
-
-template <class T>
 void a_narrow_product_rounds_like_sums_of_512_terms() {
     const auto A = make_data<T>(Shape::random, 21, 3000, 1), V = make_data<T>(Shape::random, 3000, 5, 2);
     const auto found = narrow_product(A, V, 1);
@@ -382,16 +305,8 @@ constexpr Test TESTS[] = {
      the_filter_has_the_same_bits_on_any_number_of_threads<float>},
     {"sparse product: the filter has the same bits on any number of threads (double)",
      the_filter_has_the_same_bits_on_any_number_of_threads<double>},
-    {"rearranging: a permuted product is the product permuted (float)",
-     a_permuted_matrix_times_permuted_vectors_is_the_product_permuted<float>},
-    {"rearranging: a permuted product is the product permuted (double)",
-     a_permuted_matrix_times_permuted_vectors_is_the_product_permuted<double>},
     {"narrow product: of whole numbers it is exact (float)", a_narrow_product_of_whole_numbers_is_exact<float>},
-    {"symmetric product: of whole numbers it is exact, packed or not (float)",
-     a_symmetric_product_of_whole_numbers_is_exact_and_reads_one_half<float>},
     {"narrow product: of whole numbers it is exact (double)", a_narrow_product_of_whole_numbers_is_exact<double>},
-    {"symmetric product: of whole numbers it is exact, packed or not (double)",
-     a_symmetric_product_of_whole_numbers_is_exact_and_reads_one_half<double>},
     {"narrow product: it rounds like sums of 512 terms (float)", a_narrow_product_rounds_like_sums_of_512_terms<float>},
     {"narrow product: it rounds like sums of 512 terms (double)",
      a_narrow_product_rounds_like_sums_of_512_terms<double>},

@@ -67,4 +67,26 @@ inline Data<std::int32_t> random_neighbors(std::size_t n, std::size_t k, Dice& d
     return neighbors;
 }
 
+/// Whole numbers in [-8, 8]: sums of some thousand products are exact in float32, whatever their order.
+template <class T>
+Data<T> whole_numbers(std::size_t rows, std::size_t columns, std::uint64_t seed) {
+    Dice dice(seed);
+    Data<T> data(rows, columns);
+    for (auto& x : data.values) x = static_cast<T>(static_cast<double>(dice.below(17)) - 8);
+    return data;
+}
+
+/// About `per_row` whole numbers in each row, none in every seventh; not symmetric, so that rows are not columns.
+template <class T>
+SparseMatrix<T> sparse_whole_numbers(std::size_t rows, std::size_t per_row, std::uint64_t seed) {
+    Dice dice(seed);
+    std::vector<Entry<T>> entries;
+    for (std::size_t i = 0; i < rows; ++i) {
+        const std::size_t step = std::max<std::size_t>(rows / per_row, 1);
+        for (std::size_t j = dice.below(step); j < rows && i % 7 != 3; j += step)
+            entries.push_back({i, j, static_cast<T>(static_cast<double>(dice.below(17)) - 8)});
+    }
+    return make_sparse(rows, entries);
+}
+
 }  // namespace lowfold::tests

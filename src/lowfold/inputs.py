@@ -55,7 +55,7 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     if kind not in accepts:
         taken = [known for known in KINDS if known in accepts]
         raise DataError(
-            f"{type(estimator).__name__} was given {kind} and cannot use them. It takes {' or '.join(taken)}. "
+            f"{type(estimator).__name__} was given {kind}, which it cannot use. It takes {' or '.join(taken)}. "
             f"{_remedy(kind)}"
         )
     values = validate_data(

@@ -68,5 +68,5 @@ def check_width(W_sums: NDArray[np.float64], own: float, sigma: object) -> None:
     if len(alone) and len(W_sums) > 1:
         raise DataError(
             f"sigma={sigma} is so small that {len(alone)} of {len(W_sums)} points (the first is point {alone[0]}) "
-            f"have no affinity to any other. Use a larger sigma, sigma='auto' or sigma='local'."
+            f"have no affinity to any other. Use a larger sigma, or the default, which is chosen by the data."
         )

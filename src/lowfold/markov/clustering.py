@@ -27,7 +27,7 @@ from lowfold.options import n_jobs_option, option, random_state_option, seed_of,
 from lowfold.spectral.laplacian_eigenmaps import Heat, LaplacianEigenmaps
 
 LEAST_SHARE = 1e-3  # of steps that leave a cluster: below this all are equally good
-MOST_CLUSTERS = 15  # looked at when the number is to be found
+FIRST_LOOK = 15  # eigenvalues, when the number is to be found; twice as many while all are those of clusters
 STARTS = 10  # of k-means
 
 
@@ -67,9 +67,22 @@ class SpectralClustering(ClusterMixin, Declaring):
         data = self._read(X, fitting=True)
         self._check(data.n)
         seed = seed_of(self.random_state)
-        most = min(MOST_CLUSTERS, data.n - 1) if self.n_clusters is None else max(self.n_clusters - 1, 1)
+        most = min(FIRST_LOOK, data.n - 1) if self.n_clusters is None else max(self.n_clusters - 1, 1)
+        self._decompose(data, most, seed)
+        while self.n_clusters is None and 1 - self.eigenvalues_[-1] <= LEAST_SHARE and most < data.n - 1:
+            most = min(2 * most, data.n - 1)  # all of them belong to clusters of their own: there are more
+            self._decompose(data, most, seed)
+        self.n_clusters_ = self.n_clusters or clusters_by_gap(self.eigenvalues_)
+        with threadpool_limits(limits=1):  # the result of k-means' own threads depends on their number
+            means = KMeans(self.n_clusters_, n_init=STARTS, random_state=seed % 2**32)
+            means.fit(self._coordinates(self.map_.embedding_))
+        self.cluster_centers_ = means.cluster_centers_
+        self.labels_ = self._nearest(self.map_.transform(data.values))  # equal rows get one label
+        return self
+
+    def _decompose(self, data: inputs.Data, m: int, seed: int) -> None:
         self.map_ = LaplacianEigenmaps(
-            n_components=most,
+            n_components=m,
             n_neighbors=self.n_neighbors,
             weights=self.weights,
             metric=self.metric,
@@ -78,13 +91,6 @@ class SpectralClustering(ClusterMixin, Declaring):
             random_state=seed,
         ).fit(data.values)
         self.eigenvalues_ = np.append(1.0, self.map_.walk_eigenvalues_)
-        self.n_clusters_ = self.n_clusters or clusters_by_gap(self.eigenvalues_)
-        with threadpool_limits(limits=1):  # the result of k-means' own threads depends on their number
-            means = KMeans(self.n_clusters_, n_init=STARTS, random_state=seed % 2**32)
-            means.fit(self._coordinates(self.map_.embedding_))
-        self.cluster_centers_ = means.cluster_centers_
-        self.labels_ = self._nearest(self.map_.transform(data.values))  # equal rows get one label
-        return self
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Returns the cluster of each row of X by itself; a training row gets its own label."""

@@ -42,7 +42,7 @@ def connect_graph(graph: csr_array, index: NeighborIndex, policy: str) -> tuple[
     if policy == "error":
         raise DataError(
             f"The neighbour graph has {found.count} components, of sizes {listed(sizes)}. "
-            f"Raise the number of neighbours, or choose the policy 'join', 'separate' or 'largest'."
+            f"Raise the number of neighbours or the radius, or choose the policy 'join', 'separate' or 'largest'."
         )
     if policy == "largest":
         return _without_others(graph, labels), found

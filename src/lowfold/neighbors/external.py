@@ -15,6 +15,7 @@ from lowfold.types import Neighbors
 
 # Trees rely on the triangle inequality. scikit-learn builds them for dissimilarities without it too (Bray-Curtis, a
 # user's function) and then misses neighbours, so they are used only where it is known to hold.
+ROWS_AT_ONCE = 512
 TREE_METRICS = ("minkowski", "canberra", "hamming", "haversine")
 
 
@@ -28,13 +29,15 @@ class ExternalIndex(NeighborIndex):
         self.n = X.shape[0]
         self._X = csr_matrix(X) if issparse(X) else X
         self._metric = settings.metric
+        self._learnt = learnt_from(self._X, settings.metric)
         try:
             self._search = NearestNeighbors(
                 metric=settings.metric,
+                metric_params=self._learnt or None,
                 algorithm="auto" if settings.metric in TREE_METRICS else "brute",
                 n_jobs=resources.thread_count(settings.n_jobs),
             ).fit(self._X)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise ParameterError(
                 f"metric={settings.metric!r} cannot be used for these data: {error}. "
                 f"Use a metric that sklearn.metrics.pairwise_distances accepts for them, or 'euclidean'."
@@ -47,7 +50,10 @@ class ExternalIndex(NeighborIndex):
         return self._nearest(read_queries(X, self._X), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
-        distances, indices = self._search.kneighbors(X, min(k + 1, self.n))
+        # A few rows at a time: between them Ctrl-C is heard.
+        pieces = [X[begin : begin + ROWS_AT_ONCE] for begin in range(0, X.shape[0], ROWS_AT_ONCE)]
+        found = [self._search.kneighbors(piece, min(k + 1, self.n)) for piece in pieces]
+        distances, indices = (np.concatenate([part[which] for part in found]) for which in (0, 1))
         if not np.isfinite(distances).all():
             raise DataError(
                 f"metric={self._metric!r} gives a distance that is not finite for some pair of rows. "
@@ -75,4 +81,13 @@ class ExternalIndex(NeighborIndex):
     def _distances(self, a: Any, b: Any) -> Any:
         from sklearn.metrics import pairwise_distances
 
-        return pairwise_distances(a, b, metric=self._metric)
+        return pairwise_distances(a, b, metric=self._metric, **self._learnt)
+
+
+def learnt_from(X: Any, metric: Any) -> dict[str, Any]:
+    """What a metric needs to know of the data: the variances, or the inverse of the covariance."""
+    if metric == "seuclidean":
+        return {"V": np.var(X, axis=0, ddof=1, dtype=np.float64)}
+    if metric == "mahalanobis":
+        return {"VI": np.linalg.pinv(np.cov(X, rowvar=False, dtype=np.float64).reshape(X.shape[1], X.shape[1]))}
+    return {}

@@ -26,7 +26,7 @@ from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
 from lowfold.spectral.pairs import PairDistances, filled
 from lowfold.spectral.principal import by_covariance, with_canonical_signs
 from lowfold.spectral.problem import BOTTOM, Centred, DenseMatrix, EigenProblem
-from lowfold.spectral.rows import CentredRows, inverse_roots, roots
+from lowfold.spectral.rows import CentredRows, inverse_roots, roots, warn_of_zeros
 from lowfold.types import Floats
 
 COVARIANCE_SIZE = 4000  # features up to which Euclidean distances are scaled through the covariance
@@ -72,6 +72,11 @@ class ClassicalMDS(Estimator):
         self.eigenvalues_ = spectrum.values
         self._check_positive()
         rounding = matrix.precision * len(D) * np.abs(spectrum.values).max()
+        warn_of_zeros(
+            self.n_components,
+            int((spectrum.values > rounding).sum()),
+            "the other eigenvalues are no more than rounding",
+        )
         self.negative_eigenvalues_ = lowest[lowest < -rounding]
         findings.update(spectrum.findings(), **{"negative eigenvalues": self.negative_eigenvalues_})
         self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(spectrum.values), -0.5)
@@ -91,6 +96,7 @@ class ClassicalMDS(Estimator):
             X = centred(data.values, self._threads)
             pairs = by_covariance(X, found, self._threads)
         missing = self.n_components - found  # there are no more directions: their coordinates are 0
+        warn_of_zeros(self.n_components, found, f"X has {D} features and {n} samples")
         basis = np.pad(with_canonical_signs(pairs.vectors), ((0, 0), (0, missing)))
         self._linear = X.mean, basis
         self.eigenvalues_ = np.pad(pairs.values, (0, missing))

@@ -18,7 +18,7 @@ from lowfold.affinity.gaussian import Bandwidth, check_width, gaussian, gaussian
 from lowfold.affinity.walk import Walk, densities, row_sums, scaled, walk_of
 from lowfold.backend.packed import Packed
 from lowfold.backend.pieces import ROWS_AT_ONCE
-from lowfold.errors import DataError
+from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import NeighborIndex, Settings, search_option
@@ -166,6 +166,11 @@ class NearestAffinities(Affinities):
     def __init__(self, data: inputs.Data, options: Options, settings: Settings) -> None:
         nearest = options.graph if isinstance(options.graph, Nearest) else Nearest()
         self._sigma = options.sigma
+        if nearest.k >= data.n:
+            raise ParameterError(
+                f"graph=Nearest(k={nearest.k}) needs at least {nearest.k + 1} samples, but X has n_samples = {data.n}. "
+                f"Lower k, or use graph='dense'."
+            )
         self._hood: Neighborhood = neighborhood_of(data, nearest.k, settings, nearest.components)
         assert self._hood.neighbors is not None
         distances = self._hood.neighbors.distances

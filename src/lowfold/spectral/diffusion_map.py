@@ -81,6 +81,7 @@ class DiffusionMap(Estimator):
     def at_time(self, t: float) -> DiffusionMap:
         """Returns the same fitted map at another time; no new decomposition."""
         check_is_fitted(self)
+        t = _checked_time(t)
         later = copy.copy(self)
         later.t = t
         later.embedding_ = (self.right_eigenvectors_ * self._powers(t)).astype(self.embedding_.dtype)
@@ -93,7 +94,7 @@ class DiffusionMap(Estimator):
         eigenvectors that were kept, "walk" takes the t steps, a whole number, one by one.
         """
         check_is_fitted(self)
-        t = self.t if t is None else t
+        t = self.t if t is None else _checked_time(t)
         if source == "spectrum":
             Y = self.right_eigenvectors_ * self._powers(t)
             return np.linalg.norm(Y[i] - Y[j], axis=-1)
@@ -102,7 +103,8 @@ class DiffusionMap(Estimator):
                 f"source={source!r} with t={t:g}: source must be 'spectrum', or 'walk' with a whole number of steps. "
                 f"Use source='spectrum' for any other time."
             )
-        return self._walked_distance(np.atleast_1d(i), np.atleast_1d(j), int(t)).reshape(np.shape(i))
+        i, j = np.broadcast_arrays(i, j)
+        return self._walked_distance(i.ravel(), j.ravel(), int(t)).reshape(i.shape)[()]
 
     def random_walk(self) -> Walk:
         """Returns the walk that the map is read off, computed again from the data."""
@@ -213,3 +215,10 @@ def diffmap(X: Any, sigma: float, t: float, m: int) -> tuple[Floats, NDArray[np.
     """
     model = DiffusionMap(n_components=m, sigma=sigma, alpha=0.0, t=t)
     return model.fit_transform(X), model.eigenvalues_
+
+
+def _checked_time(t: Any) -> float:
+    """A time that a walk can take."""
+    if isinstance(t, bool) or not isinstance(t, int | float | np.integer | np.floating) or not 0 <= t < np.inf:
+        raise ParameterError(f"t={t!r} is no time: it must be a number of at least 0, and finite. Use for example t=1.")
+    return float(t)

@@ -26,7 +26,7 @@ from lowfold.spectral.eigen import solve
 from lowfold.spectral.graph_method import GraphMethod, Piece, Solved
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
 from lowfold.spectral.problem import Centred, DenseMatrix, EigenProblem
-from lowfold.spectral.rows import CentredRows, inverse_roots, roots
+from lowfold.spectral.rows import CentredRows, inverse_roots, roots, warn_of_zeros
 from lowfold.types import Floats
 
 SAMPLE = 512  # points from which paths are followed to judge the embedding
@@ -62,8 +62,9 @@ class Isomap(GraphMethod):
 
     def _solve(self, piece: Piece, m: int, watch: Stopwatch) -> Solved:
         graph = GeodesicGraph(piece.graph)
-        count = None if self.landmarks is None else min(self.landmarks, piece.n)
-        ends = chosen_landmarks(piece.n, count, m, self.random_state)
+        # Of a piece of the graph that is smaller than the number of landmarks, all points are.
+        whole = self.landmarks is None or (piece.n < self._hood.components.labels.size and self.landmarks > piece.n)
+        ends = chosen_landmarks(piece.n, None if whole else self.landmarks, m, self.random_state)
         with watch.stage("shortest paths"):
             paths = graph.from_points(np.arange(piece.n) if ends is None else ends, self._threads)
             D = paths if ends is None else np.ascontiguousarray(paths[:, ends])
@@ -71,6 +72,7 @@ class Isomap(GraphMethod):
         with watch.stage("eigenvectors"):
             spectrum = solve(EigenProblem(Centred(DenseMatrix(D, self._threads), -0.5)), m)
         lam = spectrum.values
+        warn_of_zeros(m, int((roots(lam) > 0).sum()), "the geodesic distances have no more positive eigenvalues")
         rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(lam), -0.5)
         state = _State(graph, ends, rows, _error(means, squares, lam))
         if ends is None:

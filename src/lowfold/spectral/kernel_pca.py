@@ -24,9 +24,10 @@ from lowfold.spectral import kernels
 from lowfold.spectral.eigen import solve
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
 from lowfold.spectral.problem import Centred, DenseMatrix, EigenProblem, Operator, StreamedMatrix
-from lowfold.spectral.rows import CentredRows, dense_rows, inverse_roots, roots
+from lowfold.spectral.rows import CentredRows, dense_rows, inverse_roots, roots, warn_of_zeros
 from lowfold.types import Floats
 
+SAMPLED = 20  # rows on which a function is tried for symmetry
 KEPT_SIZE = 10_000  # rows up to which the kernel matrix is kept; beyond, it is computed for each product
 PREIMAGE_POINTS = 3000  # at most so many points, evenly chosen, teach the way back to the data space
 RIDGE = 1e-3  # of the mean of the diagonal, added to the kernel of the embedding there
@@ -109,6 +110,7 @@ class KernelPCA(Estimator):
         with watch.stage("eigenvectors"):
             spectrum = solve(EigenProblem(Centred(matrix)), m)
         self.eigenvalues_ = spectrum.values
+        warn_of_zeros(m, int((roots(spectrum.values) > 0).sum()), "the kernel has no more positive eigenvalues")
         findings.update(spectrum.findings())
         self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(spectrum.values))
         if self.landmarks_ is None:
@@ -140,8 +142,16 @@ class KernelPCA(Estimator):
             raise DataError(
                 f"kernel={self.kernel!r} with gamma={self.gamma_:g}, degree={self.degree:g}, coef0={self.coef0:g} "
                 f"gives values that are not finite for these data. Scale the data, or use another kernel or "
-                f"a smaller gamma."
+                f"other parameters of it."
             )
+        if callable(self.kernel):
+            few = kernel.rows(X[:SAMPLED], X[:SAMPLED])
+            if not np.allclose(few, few.T, rtol=1e-5, atol=1e-8 * np.abs(few).max()):
+                i, j = np.unravel_index(np.argmax(np.abs(few - few.T)), few.shape)
+                raise DataError(
+                    f"kernel={self.kernel!r} gives {few[i, j]:.6g} for the rows {i} and {j} of X, but {few[j, i]:.6g} "
+                    f"the other way round. A kernel must be symmetric: k(x, y) = k(y, x)."
+                )
         if K is not None:
             return DenseMatrix(K, self._threads), means
         return StreamedMatrix(rows, n, float(np.finfo(X.dtype).eps), self._threads), means

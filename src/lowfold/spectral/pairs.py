@@ -12,6 +12,7 @@ from lowfold import inputs
 from lowfold.backend import native
 from lowfold.backend.pieces import in_pieces
 from lowfold.errors import DataError
+from lowfold.neighbors.external import learnt_from
 from lowfold.neighbors.interface import Metric
 from lowfold.types import Floats
 
@@ -28,6 +29,7 @@ class PairDistances:
         values = data.values
         if not self._given:
             self._points = values if chosen is None else values[chosen]
+            self._learnt = learnt_from(values, metric)
             self._euclidean = metric in ("euclidean", "l2") and not issparse(values)
             if self._euclidean:
                 self._mean = values.mean(axis=0, dtype=np.float64)
@@ -60,13 +62,13 @@ class PairDistances:
             # Each row by itself: a product of matrices has other bits for other batches.
             return np.vstack(
                 [
-                    pairwise_distances(values[i : i + 1], self._points, metric=self._metric)
+                    pairwise_distances(values[i : i + 1], self._points, metric=self._metric, **self._learnt)
                     for i in range(values.shape[0])
                 ]
             ).astype(np.float64)
         except ValueError as error:
             raise DataError(
-                f"metric={self._metric!r} cannot be used for X of shape {values.shape}: {error}. "
+                f"metric={self._metric!r} cannot be used for X of shape {values.shape}: {str(error).rstrip('.')}. "
                 f"Use a metric that sklearn.metrics.pairwise_distances accepts, or 'euclidean'."
             ) from error
 

@@ -53,7 +53,9 @@ class PatchMethod(GraphMethod):
         if self.n_neighbors < least:
             raise ParameterError(
                 f"{type(self).__name__} with n_components={self.n_components} needs n_neighbors of at least {least}, "
-                f"but n_neighbors={self.n_neighbors}. Raise n_neighbors to {least} or more, or lower n_components."
+                f"but n_neighbors={self.n_neighbors}. "
+                + (f"Raise n_neighbors to {least} or more, or lower" if least < n else f"X has n_samples = {n}: lower")
+                + " n_components."
             )
 
     def _solve(self, piece: Piece, m: int, watch: Stopwatch) -> Solved:

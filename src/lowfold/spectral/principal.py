@@ -15,11 +15,14 @@ from lowfold.spectral.eigen import solve
 from lowfold.spectral.krylov import gap_behind
 from lowfold.spectral.problem import DenseMatrix, EigenProblem
 
+TINY = float(np.finfo(float).tiny)
 OVERSAMPLING = 10  # vectors beyond those asked for: the subspace iteration converges with the gap behind them
 MAX_ITERATIONS = 1000
-# Of the largest eigenvalue: a residual of the randomized and the power iteration. Vectors are then right to about
-# this over their relative gap, which is far below what can be seen in a map.
+# Of the largest eigenvalue: a residual of the randomized and the power iteration, where the gap allows as much.
 TOLERANCE = 1e-5
+POWER_TOLERANCE = 1e-7  # the same, of the power iteration, which learns the gap only at the end
+SINE = 1e-2  # wanted error of the subspace: the residual relative to the gap behind the last component
+ROUNDING = 1e-12  # of the largest eigenvalue: no residual can be made smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,14 @@ class Eigenpairs:
     def findings(self) -> dict[str, Any]:
         """For the report of a fit."""
         found = {"eigenvalues": self.values, "residual": self.residual, "iterations": self.iterations}
+        found["converged"] = self.converged
         return found if self.gap is None else found | {"spectral gap": self.gap}
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual is small beside the gap, where there is one."""
+        largest = float(self.values[0]) if len(self.values) else 0.0
+        return self.gap is None or self.residual * largest <= max(SINE * self.gap, 10 * ROUNDING * largest)
 
 
 def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
@@ -61,26 +71,31 @@ def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpa
     size = min(m + OVERSAMPLING, *X.shape)
     AQ = rng.standard_normal((X.shape[1], size))
     iterations, residual = 0, np.inf
-    while residual > TOLERANCE and iterations < MAX_ITERATIONS:
+    wanted = TOLERANCE
+    while residual > wanted and iterations < MAX_ITERATIONS:
         Q = _orthonormal(AQ)
         AQ = X.transposed_times(X.times(Q)) / total
         values, rotation = np.linalg.eigh(Q.T @ AQ)
         values, rotation = np.maximum(values[::-1], 0), rotation[:, ::-1]
         vectors = Q @ rotation[:, :m]
         residual = _residual(AQ @ rotation[:, :m], vectors, values[:m])
+        if size > m:
+            wanted = max(min(TOLERANCE, SINE * gap_behind(values, m) / max(values[0], TINY)), ROUNDING)
         iterations += 1
-    if residual > TOLERANCE:
-        _warn("randomized", residual)
     gap = gap_behind(values, m) * total if size > m else None
-    return Eigenpairs(values[:m] * total, vectors, total, residual, gap, iterations)
+    return _said("randomized", Eigenpairs(values[:m] * total, vectors, total, residual, gap, iterations))
 
 
 def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
-    """One vector after another: b <- A b / |A b| until A b = lam b, then A <- A - lam b b^T (deflation)."""
+    """One vector after another: b <- A b / |A b| until A b = lam b, then A <- A - lam b b^T (deflation).
+
+    One more than is wanted, where there is one: its value says how far the wanted ones are from the rest.
+    """
     A, total = _scaled(X.scatter())
-    values, vectors = np.zeros(m), np.zeros((len(A), m))
+    count = min(m + 1, len(A))
+    values, vectors = np.zeros(count), np.zeros((len(A), count))
     iterations, worst = 0, 0.0
-    for j in range(m):
+    for j in range(count):
         b = rng.standard_normal(len(A))
         b -= vectors @ (vectors.T @ b)
         b /= np.linalg.norm(b)
@@ -89,17 +104,17 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
             values[j] = b @ Ab
             residual = np.linalg.norm(Ab - values[j] * b) / max(values[0], np.finfo(float).tiny)
             iterations += 1
-            if residual <= TOLERANCE:
+            if residual <= POWER_TOLERANCE or not Ab.any():
                 break
             b = Ab - vectors @ (vectors.T @ Ab)  # rounding would bring the vectors already found back
             b /= np.linalg.norm(b)
-        worst = max(worst, float(residual))
+        worst = max(worst, float(residual)) if j < m else worst
         vectors[:, j] = b
         A -= values[j] * np.outer(b, b)
-    if worst > TOLERANCE:
-        _warn("power", worst)
     order = np.argsort(-values, kind="stable")
-    return Eigenpairs(np.maximum(values[order], 0) * total, vectors[:, order], total, worst, None, iterations)
+    values, vectors = np.maximum(values[order], 0) * total, vectors[:, order]
+    gap = float(values[m - 1] - values[m]) if count > m else None
+    return _said("power", Eigenpairs(values[:m], vectors[:, :m], total, worst, gap, iterations))
 
 
 def with_canonical_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -125,11 +140,17 @@ def _orthonormal(V: NDArray[Any]) -> NDArray[np.float64]:
     return np.linalg.qr(V.astype(np.float64))[0]
 
 
-def _warn(solver: str, residual: float) -> None:
-    warnings.warn(
-        f"solver='{solver}' stopped after {MAX_ITERATIONS} iterations with a residual of {residual:.1e} "
-        f"({TOLERANCE:.0e} is wanted): some components lie too close together to be told apart by it. "
-        f"Use solver='covariance', or fewer components.",
-        ConvergenceWarning,
-        stacklevel=5,
-    )
+def _said(solver: str, found: Eigenpairs) -> Eigenpairs:
+    """What was found, with a warning if it is not sure to be right."""
+    if found.residual > TOLERANCE or not found.converged:
+        gap = (
+            "" if found.gap is None else f", and the gap behind the last component is {found.gap / found.values[0]:.1e}"
+        )
+        warnings.warn(
+            f"solver='{solver}' stopped after {found.iterations} iterations with a residual of {found.residual:.1e} of "
+            f"the largest variance{gap}: components lie too close together to be told apart by it. "
+            f"Use solver='covariance', or another number of components.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
+    return found

@@ -6,6 +6,7 @@ training point would come out where it is. Every row is worked on by itself.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,3 +71,14 @@ def inverse_roots(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def negligible(values: NDArray[np.float64]) -> float:
     """What is rounding beside the largest eigenvalue."""
     return 1e-12 * float(np.abs(values).max(initial=0.0))
+
+
+def warn_of_zeros(m: int, existing: int, why: str) -> None:
+    """Says that fewer coordinates exist than were asked for."""
+    if existing < m:
+        warnings.warn(
+            f"n_components={m}, but there are only {existing} coordinates ({why}): the other {m - existing} are 0 for "
+            f"all points. Lower n_components to {max(existing, 1)}.",
+            UserWarning,
+            stacklevel=5,
+        )
