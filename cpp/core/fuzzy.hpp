@@ -76,7 +76,10 @@ void fuzzy_rows(const Context& context, MatrixView<const T> distances, double co
 /// mix (a + b - a b) + (1 - mix) a b: the union of both directions' memberships at 1, the intersection at 0.
 struct FuzzyUnion {
     float mix;
-    float operator()(float a, float b) const { return mix * (a + b - a * b) + (1 - mix) * a * b; }
+    float operator()(float a, float b) const {
+        const float both = a * b;  // the same bits from either end
+        return mix * ((a + b) - both) + (1 - mix) * both;
+    }
 };
 
 }  // namespace lowfold

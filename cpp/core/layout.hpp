@@ -94,6 +94,7 @@ class Layout {
             longest = std::max(longest, group.fired[lane].size());
             for (std::size_t p = 0; p < d; ++p) group.y[p][lane] = from_.row(i)[p];
             state[lane] = scrambled(epoch_.seed ^ scrambled(epoch_.number ^ scrambled(own_lot(i))));
+            shuffle(group.fired[lane], state[lane]);
         }
         for (std::size_t e = 0; e < longest; ++e) {
             Floats active{};
@@ -123,6 +124,14 @@ class Layout {
             count += epoch_.number * edges_.values[at] < edges_.values[at];  // modulo 2^32
         }
         fired.resize(count);
+    }
+
+    /// By lot: in the order of the columns, which is that of memory, points would drift towards the last ones.
+    static void shuffle(std::vector<std::int32_t>& fired, std::uint32_t lot) {
+        for (std::size_t left = fired.size(); left > 1; --left) {
+            lot = scrambled(lot + 0x9E3779B9u);
+            std::swap(fired[left - 1], fired[static_cast<std::uint64_t>(lot) * left >> 32]);
+        }
     }
 
     void gather(const std::int32_t* met, Group& group) const {

@@ -6,6 +6,7 @@
 | SymmetricSNE     | joint                        | exp(-r)                     | global                           |
 | TSNE             | joint                        | (1 + r/dof)^(-(dof + 1)/2)  | global                           |
 | ElasticEmbedding | any W+                       | exp(-r), times lambda       | none                             |
+| UMAP             | fuzzy union                  | 1 / (1 + a r^b), sampled    | none                             |
 
 r is a squared distance in the embedding and L[M] = diag(M 1) - M. Attraction along an edge is a = -w' / w (1 / (1 + r)
 for Student's kernel with one degree of freedom, 1 for the Gaussian), repulsion b = -w' (1 / (1 + r)^2, exp(-r)).

@@ -93,7 +93,7 @@ def start_by_components(graph: FuzzyGraph, d: int, n_jobs: int | None) -> Floats
     step = GAP * math.sqrt(float(graph.sizes[0]) / n)
     for rank, label in enumerate(np.argsort(-np.bincount(graph.labels), kind="stable")):
         members = np.flatnonzero(graph.labels == label)
-        Z = np.zeros((len(members), d))
+        Z: Floats = np.zeros((len(members), d))
         if len(members) > d + 1:
             part = csr_array(W[members][:, members])
             entries = part.indptr.astype(np.int64), part.indices.astype(np.int32), part.data

@@ -123,9 +123,11 @@ class Layout:
         return places, np.ascontiguousarray(columns[kept]), words
 
     def look(self) -> float:
-        """An unbiased sample of the cross-entropy over all pairs, kept in the history with its standard error.
+        """An unbiased sample of the cross-entropy that the forces lower, kept in the history with its standard error.
 
-        sum_(i<j) -log(1 - v) + w (log(1 - v) - log v): the first part from pairs drawn by lot, the second from edges.
+        sum_(i<j) -w_ij log v_ij - c_ij log(1 - v_ij), w relative to its largest entry: each time an edge fires, some
+        points push, which makes c_ij = negatives (d_i + d_j) / 4n with the degrees d of w (Damrich and Hamprecht
+        2021). The first part is from edges drawn by lot, the second from pairs.
         """
         if self.history and self.history[-1][0] == self.epoch:
             return self.history[-1][1]
@@ -133,14 +135,17 @@ class Layout:
         begin, columns, values = self._entries
         rng = np.random.default_rng((self._seed, self.epoch))
         i, j = rng.integers(n, size=SAMPLE), rng.integers(n - 1, size=SAMPLE) if n > 1 else np.zeros(SAMPLE, int)
-        _, apart = self._logs(i, j + (j >= i))
-        pairs, count = -apart, n * (n - 1) / 2
+        j = j + (j >= i)
+        largest = float(values.max(initial=0.0)) or 1.0
+        degrees = np.add.reduceat(np.append(values, 0.0), begin[:-1]) * (np.diff(begin) > 0) / largest
+        pushes = self._epochs.repulsion_strength * self._epochs.negative_sample_rate / (4 * n)
+        _, apart = self._logs(i, j)
+        pairs, count = -pushes * (degrees[i] + degrees[j]) * apart, n * (n - 1) / 2
         loss, error = count * pairs.mean(), count * pairs.std() / np.sqrt(SAMPLE)
         if len(values):
             chosen = rng.integers(len(values), size=SAMPLE)
-            rows = np.searchsorted(begin, chosen, side="right") - 1
-            together, apart = self._logs(rows, columns[chosen])
-            edges, half = values[chosen] * (apart - together), len(values) / 2
+            together, _ = self._logs(np.searchsorted(begin, chosen, side="right") - 1, columns[chosen])
+            edges, half = -values[chosen] / largest * together, len(values) / 2
             loss, error = loss + half * edges.mean(), np.hypot(error, half * edges.std() / np.sqrt(SAMPLE))
         self.history.append((self.epoch, float(loss), float(error)))
         return float(loss)

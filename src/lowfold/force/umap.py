@@ -2,8 +2,8 @@
 
 Each point's neighbours belong to it to a degree of exp(-max(0, d - rho) / sigma); the union of both directions' degrees
 is w_ij. In the embedding a pair belongs together to the degree v = 1 / (1 + a r^b), r its squared distance, and the
-cross-entropy -sum w log v + (1 - w) log(1 - v) is lowered by sampled forces: an edge pulls as often as it weighs, and
-each time some points drawn by lot push. Steps shorten to nothing.
+cross-entropy of w and v is lowered by sampled forces: an edge pulls as often as it weighs, and each time some points
+drawn by lot push (`sampled.py` says which cross-entropy that makes). Steps shorten to nothing.
 """
 
 from __future__ import annotations

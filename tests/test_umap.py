@@ -1,0 +1,161 @@
+"""UMAP: its kernels against their definition, its graph, its layout, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
+from sklearn.manifold import trustworthiness
+from sklearn.neighbors import KNeighborsClassifier
+
+from conftest import cloud, same_bits
+from lowfold import UMAP, Curve, DataError, Epochs, Fuzzy, ParameterError, build_index
+from lowfold.backend import reference_layout as reference
+
+SHORT = Epochs(n_epochs=30)
+
+
+def neighbors_of(n=80, d=4, k=9, dtype=np.float32):
+    X = cloud(n, d, dtype=dtype)
+    X[10:14] = X[10]  # some in one place
+    return build_index(X).query(None, k)
+
+
+# Kernels
+
+
+@pytest.mark.parametrize("connectivity", [0.0, 0.5, 1.0, 2.3, 50.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_degrees_of_belonging_equal_the_reference(kernels, dtype, connectivity):
+    D = neighbors_of(dtype=dtype).distances
+    found = kernels.fuzzy_rows(D, connectivity, float(D.mean()), 2)
+    assert found.dtype == np.float32
+    assert np.allclose(found, reference.fuzzy_rows(D, connectivity, float(D.mean())), atol=1e-5)
+    assert same_bits(found, kernels.fuzzy_rows(D, connectivity, float(D.mean()), 1))
+
+
+@pytest.mark.parametrize("mix", [0.0, 0.4, 1.0])
+def test_the_fuzzy_union_equals_the_reference(kernels, mix):
+    near = neighbors_of()
+    P = kernels.fuzzy_rows(near.distances, 1.0, 1.0, 1)
+    begin, columns, values = kernels.fuzzy_union(near.indices, P, mix, 2)
+    found = csr_array((values, columns, begin), shape=(near.n, near.n)).toarray()
+    assert np.allclose(found, reference.fuzzy_union(near.indices, P, mix), atol=1e-6)
+    assert np.array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_an_epoch_equals_the_reference(kernels, d, fixed):
+    near = neighbors_of()
+    words = np.random.default_rng(0).integers(1, 2**32, near.indices.size, dtype=np.uint32)
+    edges = np.arange(0, near.indices.size + 1, near.k, dtype=np.int64), near.indices.ravel(), words
+    Y = (5 * cloud(near.n, d, seed=1)).astype(np.float32)
+    others = (5 * cloud(near.n, d, seed=2)).astype(np.float32) if fixed else None
+    how = (3, 0.1, 4, 77)
+    found = kernels.layout_epoch(edges, Y, others, (1.5, 0.9, 1.0), how, 2)
+    assert np.allclose(found, reference.layout_epoch(edges, Y, others, (1.5, 0.9, 1.0), how), atol=2e-3)
+    assert not np.allclose(found, Y, atol=1e-2)
+    assert all(same_bits(found, kernels.layout_epoch(edges, Y, others, (1.5, 0.9, 1.0), how, t)) for t in (1, 3, 8))
+
+
+# The map
+
+
+def test_digits_lie_among_their_own(digits):
+    X, y = digits
+    model = UMAP().fit(X)
+    assert KNeighborsClassifier(10).fit(model.embedding_, y).score(model.embedding_, y) > 0.94
+    assert trustworthiness(X, model.embedding_, n_neighbors=15) > 0.96
+    assert model.graph_.shape == (600, 600)
+    assert abs(model.graph_ - model.graph_.T).max() == 0
+    assert model.loss_ < model.history_[0, 1] - 3 * model.loss_error_
+    assert model.n_iter_ == 500
+
+
+def test_the_order_of_the_rows_does_not_matter(digits):
+    X = digits[0]
+    order = np.random.default_rng(0).permutation(len(X))
+    maps = [UMAP(random_state=seed).fit_transform(X) for seed in range(3)]
+    shuffled = [UMAP(random_state=seed).fit_transform(X[order]) for seed in range(3)]
+    quality = [np.mean([trustworthiness(X, Y, n_neighbors=15) for Y in maps])]
+    quality.append(np.mean([trustworthiness(X[order], Y, n_neighbors=15) for Y in shuffled]))
+    assert abs(quality[0] - quality[1]) < 0.005
+
+
+def test_data_without_structure_have_a_map_without_any():
+    # A direction that depends on the order of edges in memory would stretch it, spokes would show in the angles.
+    Y = UMAP(random_state=0).fit_transform(cloud(3000, 30))
+    Y = Y - Y.mean(axis=0)
+    lengths = np.sqrt(np.linalg.eigvalsh(np.cov(Y.T)))
+    assert lengths[1] / lengths[0] < 1.6
+    angles = np.histogram(np.arctan2(Y[:, 1], Y[:, 0]), bins=24, range=(-np.pi, np.pi))[0]
+    assert angles.min() > 0.4 * angles.mean()
+    assert angles.max() < 2 * angles.mean()
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3, 6])
+def test_any_number_of_components_has_the_same_bits_for_any_threads(n_components, digits):
+    maps = [UMAP(n_components=n_components, schedule=SHORT, n_jobs=t).fit_transform(digits[0]) for t in (1, 2, 3)]
+    assert maps[0].shape == (600, n_components)
+    assert all(same_bits(maps[0], other) for other in maps[1:])
+
+
+def test_new_digits_are_placed_with_their_class_each_by_itself(digits):
+    X, y = digits
+    model = UMAP().fit(X[:500])
+    placed = model.transform(X[500:])
+    assert KNeighborsClassifier(10).fit(model.embedding_, y[:500]).score(placed, y[500:]) > 0.8  # 0.85 by the pixels
+    assert same_bits(placed[40:41], model.transform(X[540:541]))
+
+
+def test_distances_and_graphs_can_be_given_instead_of_rows(digits):
+    X, y = digits
+    by_distances = UMAP(metric="precomputed", schedule=Epochs(n_epochs=100)).fit_transform(cdist(X, X))
+    assert KNeighborsClassifier(5).fit(by_distances, y).score(by_distances, y) > 0.9
+
+
+def test_a_callback_sees_every_epoch_and_can_end_the_layout(digits):
+    seen = []
+    schedule = Epochs(n_epochs=50, callback=lambda step: seen.append(step.iteration) or step.iteration == 20)
+    model = UMAP(schedule=schedule).fit(digits[0])
+    assert seen == list(range(1, 21))
+    assert model.n_iter_ == 20
+    assert UMAP(schedule=SHORT).fit(digits[0]).resume(10).n_iter_ == 40
+
+
+# What it says
+
+
+def test_two_far_groups_are_said_and_lie_apart():
+    X = np.vstack([cloud(60, 4), cloud(60, 4, seed=1) + 1000])
+    model = UMAP().fit(X)
+    assert "2, of sizes 60, 60" in model.report_.findings["components"]
+    near = np.argsort(cdist(model.embedding_, model.embedding_), axis=1)[:, 1:6]
+    assert ((near < 60) == (np.arange(120) < 60)[:, None]).all()
+    with pytest.raises(DataError, match=r"2 components.*Raise n_neighbors"):
+        UMAP(graph=Fuzzy(components="error")).fit(X)
+
+
+def test_the_curve_follows_min_dist_and_spread_or_is_given():
+    findings = UMAP(schedule=SHORT).fit(cloud(40)).report_.findings
+    assert (findings["a"], findings["b"]) == pytest.approx((1.5769, 0.8951), abs=1e-3)
+    given = UMAP(min_dist=Curve(a=2.0, b=1.0), schedule=SHORT).fit(cloud(40)).report_.findings
+    assert (given["a"], given["b"]) == (2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"min_dist": 2.0}, r"min_dist=2 is larger than spread=1"),
+        ({"min_dist": Curve(a=1.0)}, r"a=1.0 and b=None; pass both"),
+        ({"n_neighbors": 41}, r"n_neighbors=41 .* n_samples = 40"),
+        ({"n_components": 40}, r"n_components=40 needs more samples"),
+        ({"init": "pca", "metric": "precomputed"}, r"init='pca' needs rows"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_remedy(settings, message):
+    X = cloud(40)
+    with pytest.raises(ParameterError, match=message):
+        UMAP(**settings).fit(cdist(X, X) if settings.get("metric") else X)
