@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "matrix.hpp"
 #include "parallel.hpp"
 
 namespace lowfold {
