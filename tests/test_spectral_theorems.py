@@ -271,7 +271,11 @@ def test_lumpable_clusters_land_on_the_corners_of_a_simplex():
 # Rows, types, sizes
 
 
-@pytest.mark.parametrize("cls", [m for m in lowfold.METHODS.values() if m is not PCA])
+# What UMAP draws by lot depends on the last bits and on the order of the rows: test_umap.py holds its quality instead.
+SETTLED = [cls for cls in lowfold.METHODS.values() if cls is not lowfold.UMAP]
+
+
+@pytest.mark.parametrize("cls", [m for m in SETTLED if m is not PCA])
 def test_rows_permuted_in_are_rows_permuted_out(cls):
     X, _ = swiss_roll(500)
     model = cls(n_neighbors=12) if "n_neighbors" in cls().get_params() else cls()
@@ -281,7 +285,7 @@ def test_rows_permuted_in_are_rows_permuted_out(cls):
     assert up_to_signs(permuted, Y[order]) < 1e-3
 
 
-@pytest.mark.parametrize("cls", lowfold.METHODS.values())
+@pytest.mark.parametrize("cls", SETTLED)
 def test_float32_agrees_with_float64(cls):
     X, _ = swiss_roll(700)
     X = X.astype(np.float32).astype(np.float64)

@@ -84,6 +84,14 @@ def test_the_order_of_the_rows_does_not_matter(digits):
     assert abs(quality[0] - quality[1]) < 0.005
 
 
+def test_float32_is_as_good_as_float64(digits):
+    X = digits[0]
+    maps = [UMAP(schedule=Epochs(n_epochs=200)).fit_transform(X.astype(dtype)) for dtype in (np.float32, np.float64)]
+    assert maps[0].dtype == np.float32
+    single, double = (trustworthiness(X, Y, n_neighbors=15) for Y in maps)
+    assert abs(single - double) < 0.01
+
+
 def test_data_without_structure_have_a_map_without_any():
     # A direction that depends on the order of edges in memory would stretch it, spokes would show in the angles.
     Y = UMAP(random_state=0).fit_transform(cloud(3000, 30))
