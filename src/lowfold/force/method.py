@@ -165,29 +165,7 @@ class ForceMethod(Estimator):
             gradient=self.gradient_norm_,
             pace=descent.pace,
         )
-        if descent.diverged:
-            warnings.warn(
-                f"The optimisation diverged after {descent.iteration} iterations; the best embedding before that is "
-                f"returned, with a loss of {self.loss_:.3g}. Lower the learning rate of the schedule "
-                f"({schedule_of(self.schedule)!r}).",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        elif descent.pace < LOWEST_PACE:
-            warnings.warn(
-                f"The steps were too long and had to be divided by {1 / descent.pace:g} on the way. The loss then fell "
-                f"to {self.loss_:.4g}, but groups that the first steps tore may lie apart. Divide the learning rate of "
-                f"the schedule ({schedule_of(self.schedule)!r}) by as much.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        elif descent.unfinished:
-            warnings.warn(
-                f"The loss still fell after {descent.iteration} iterations, to {self.loss_:.4g}: the largest number of "
-                f"iterations was reached. Raise max_iter of the schedule, or go on with resume().",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        self._warn(descent)
         Y = np.empty_like(descent.Y)
         Y[self._affinities.order] = descent.Y
         if self._equal is not None:
@@ -199,6 +177,31 @@ class ForceMethod(Estimator):
         self._frozen = Y, charges
         self._field = descent.problem.engine.frozen(Y, charges)
         return Y
+
+    def _warn(self, descent: Descent) -> None:
+        if descent.diverged:
+            warnings.warn(
+                f"The optimisation diverged after {descent.iteration} iterations; the best embedding before that is "
+                f"returned, with a loss of {self.loss_:.3g}. Lower the learning rate of the schedule "
+                f"({schedule_of(self.schedule)!r}).",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        elif descent.pace < LOWEST_PACE:
+            warnings.warn(
+                f"The steps were too long and had to be divided by {1 / descent.pace:g} on the way. The loss then fell "
+                f"to {self.loss_:.4g}, but groups that the first steps tore may lie apart. Divide the learning rate of "
+                f"the schedule ({schedule_of(self.schedule)!r}) by as much.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        elif descent.unfinished:
+            warnings.warn(
+                f"The loss still fell after {descent.iteration} iterations, to {self.loss_:.4g}: the largest number of "
+                f"iterations was reached. Raise max_iter of the schedule, or go on with resume().",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
     def _place(self, data: inputs.Data) -> Floats:
         neighbors, P = self._affinities.new(data.values, self._threads)

@@ -8,6 +8,7 @@ drawn by lot push (`sampled.py` says which cross-entropy that makes). Steps shor
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -61,6 +62,7 @@ class UMAP(Estimator):
         findings = dict(self.report_.findings)
         self._drain(self._layout.run(n_epochs, learning_rate))
         self.embedding_ = self._finished(findings).astype(self.embedding_.dtype)
+        self.report_ = dataclasses.replace(self.report_, findings=findings)
         return self
 
     def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
