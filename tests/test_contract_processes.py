@@ -69,7 +69,7 @@ INTERRUPTED = """
 import os, signal, time
 import numpy as np
 from conftest import ESTIMATORS, cloud, embed, model_of, same_bits
-from lowfold import build_index
+from lowfold import LTSA, build_index
 
 def threads():
     time.sleep(1.5)  # idle threads of the pool leave after half a second
@@ -95,9 +95,21 @@ for cls in ESTIMATORS:
     until_interrupted(cls.__name__, lambda: for_ever(model_of(cls).fit, cloud(3000, 50)))
 index = build_index(np.random.default_rng(0).random((400_000, 100), dtype=np.float32), search="exact", n_jobs=2)
 until_interrupted("search", lambda: index.query(None, 15))
+until_interrupted("factorisation", lambda: for_ever(LTSA(n_neighbors=12).fit, cloud(6000, 30)))
 print("left behind:", len(threads() - before))
 assert all(same_bits(embed(model_of(cls), X), Y) for cls, Y in zip(ESTIMATORS, expected))
 print("works again")
+"""
+
+# A container that may use one and a half of eight cores.
+QUOTA = """
+import builtins, io, os
+real_open, real_exists, quota = builtins.open, os.path.exists, "/sys/fs/cgroup/cpu.max"
+builtins.open = lambda path, *rest: io.StringIO("150000 100000") if path == quota else real_open(path, *rest)
+os.path.exists = lambda path: path == quota or real_exists(path)
+os.cpu_count, os.sched_getaffinity = (lambda: 8), (lambda process: set(range(8)))
+from lowfold.backend.resources import thread_count
+print(thread_count(None), thread_count(-1), thread_count(-2))
 """
 
 
@@ -109,9 +121,13 @@ def test_worker_processes_give_the_same_bits_however_they_are_started(run_script
     assert run_script(MULTIPROCESSING).split() == ["fork", "spawn"]
 
 
+def test_the_quota_of_a_container_limits_the_threads(run_script):
+    assert run_script(QUOTA).split() == ["2", "2", "1"]
+
+
 def test_ctrl_c_gives_control_back_and_leaves_no_thread_behind(start_script):
     process = start_script(INTERRUPTED)
-    for name in [*NAMES, "search"]:
+    for name in [*NAMES, "search", "factorisation"]:
         assert line_of(process) == f"busy with {name}"
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)

@@ -40,6 +40,24 @@ def test_scikit_learn_estimators_take_the_graph_as_precomputed():
     np.testing.assert_array_equal(DBSCAN(eps=1.0, min_samples=4, metric="precomputed").fit_predict(graph), expected)
 
 
+def test_scanpy_takes_the_search_as_its_own():
+    scanpy = pytest.importorskip("scanpy")
+    anndata = pytest.importorskip("anndata")
+    found = []
+    for search in (NeighborGraph(n_neighbors=15), KNeighborsTransformer(n_neighbors=15)):
+        cells = anndata.AnnData(points(400, 20))
+        scanpy.pp.neighbors(cells, n_neighbors=15, transformer=search, use_rep="X")
+        found.append(cells.obsp["distances"].toarray())
+        assert cells.obsp["connectivities"].nnz > 15 * 400
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+
+
+def test_the_search_says_which_share_it_finds():
+    graph = NeighborGraph(n_neighbors=5, search="cells").fit(points(3000, 8))
+    assert 0.98 < graph.index_.query(None, 5).recall <= 1
+    assert NeighborGraph(n_neighbors=5, search="exact").fit(points()).index_.query(None, 5).recall == 1
+
+
 def test_its_own_graph_is_taken_as_precomputed_neighbors():
     graph = NeighborGraph(n_neighbors=9).fit_transform(points())
     fewer = NeighborGraph(n_neighbors=4, metric="precomputed").fit_transform(graph)

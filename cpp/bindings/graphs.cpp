@@ -1,5 +1,6 @@
 #include "graphs.hpp"
 
+#include "factorisation.hpp"
 #include "geodesic.hpp"
 #include "rearranging.hpp"
 #include "sparse.hpp"
@@ -83,9 +84,32 @@ void bind_products(nb::module_& m) {
         nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
 }
 
+void bind_factorisation(nb::module_& m) {
+    nb::class_<Factorisation>(m, "Factorisation")
+        .def("__init__",
+             [](Factorisation* self, const Sparse<double>& A, bool symmetric) {
+                 run(1, [&](const Context& context) { new (self) Factorisation(context, view(A), symmetric); });
+             })
+        .def_prop_ro("entries", &Factorisation::entries)
+        .def_prop_ro("peak", &Factorisation::peak)
+        .def("factorise",
+             [](Factorisation& self, const Sparse<double>& A, int threads) {
+                 if (!self.fits(view(A))) throw nb::value_error("A must have the pattern that was analysed");
+                 run(threads, [&](const Context& context) { self.factorise(context, view(A)); });
+             })
+        .def("solve", [](const Factorisation& self, const Matrix<double>& B, bool transposed, int threads) {
+            if (B.shape(0) != self.size()) throw nb::value_error("B must have a row for each row of A");
+            if (!self.factorised()) throw nb::value_error("call factorise first");
+            auto out = new_matrix<double>(B.shape(0), B.shape(1));
+            run(threads, [&](const Context& context) { self.solve(context, view(B), transposed, out.data()); });
+            return out;
+        });
+}
+
 }  // namespace
 
 void bind_graphs(nb::module_& m) {
+    bind_factorisation(m);
     bind_typed<double>(m);
     bind_typed<float>(m);
     bind_products<double>(m);

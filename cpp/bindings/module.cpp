@@ -64,7 +64,7 @@ void bind_kernels(nb::module_& m) {
         if (A.size() != PackedRows<T>::size(n)) throw nb::value_error("A must hold the strips of a matrix of V's rows");
         auto out = new_matrix<double>(n, V.shape(1));
         run(threads, [&](const Context& context) {
-            SymmetricProduct<T>(view(V)).run(context, PackedRows<T>{A.data(), n}, out.data());
+            SymmetricProduct<T>(view(V)).run(context, PackedRows<const T>{A.data(), n}, out.data());
         });
         return out;
     });

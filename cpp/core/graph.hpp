@@ -26,6 +26,8 @@ struct SparseMatrix {
     Buffer<std::int32_t> columns;
     Buffer<T> values;
 
+    SparseView<T> view() const { return {begin.data(), columns.data(), values.data(), begin.size() - 1}; }
+
     /// Turns counts in begin[i + 1] into offsets, and makes room.
     void allocate() {
         for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];

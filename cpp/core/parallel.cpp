@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -139,13 +140,19 @@ Pool& pool() {
 void Worker::check() {
     if (stop_) throw Interrupted();
     if (!owner_ || !owner_->interrupted) return;
-    const auto now = Clock::now();
-    if (now - asked_ < POLL_INTERVAL) return;
-    asked_ = now;
-    if (owner_->interrupted()) {
-        stop_ = true;
-        throw Interrupted();
-    }
+    // Of the thread, not of the work: a loop of many short pieces of work is to hear of it too.
+    thread_local auto asked = std::chrono::steady_clock::time_point{};
+    const auto now = std::chrono::steady_clock::now();
+    if (now - asked < POLL_INTERVAL) return;
+    asked = now;
+    ask();
+}
+
+void Worker::ask() {
+    if (stop_) throw Interrupted();
+    if (!owner_ || !owner_->interrupted || !owner_->interrupted()) return;
+    stop_ = true;
+    throw Interrupted();
 }
 
 void parallel_for(const Context& context, std::size_t items, const std::function<void(std::size_t, Worker&)>& body) {

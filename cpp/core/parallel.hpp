@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -36,12 +35,13 @@ class Worker {
     /// Throws `Interrupted` once the work is to stop. Long items call it every few milliseconds.
     void check();
 
+    /// The same at once, however lately it was asked; for work within work.
+    void ask();
+
    private:
-    using Clock = std::chrono::steady_clock;
     int slot_;
     std::atomic<bool>& stop_;
     const Context* owner_;  // null on helper threads: only the calling thread may ask Python
-    Clock::time_point asked_ = Clock::now();
 };
 
 /// Calls body(item, worker) once for each item in [0, items), in any order and on up to `context.threads` threads.

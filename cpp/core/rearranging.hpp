@@ -74,6 +74,25 @@ SparseMatrix<T> permuted(const Context& context, SparseView<T> A, const std::int
     return result;
 }
 
+/// The transpose of a square matrix; the columns of a row ascend. One thread. Cost: the entries.
+template <class T>
+SparseMatrix<T> transposed(SparseView<T> A) {
+    const std::size_t n = A.rows;
+    SparseMatrix<T> result;
+    result.begin.resize(n + 1);
+    std::fill(result.begin.begin(), result.begin.end(), 0);
+    for (auto at = A.begin[0]; at < A.begin[n]; ++at) ++result.begin[static_cast<std::size_t>(A.columns[at]) + 1];
+    result.allocate();
+    Buffer<std::int64_t> next(result.begin.begin(), result.begin.end() - 1);
+    for (std::size_t i = 0; i < n; ++i)
+        for (auto at = A.begin[i]; at < A.begin[i + 1]; ++at) {
+            const auto to = static_cast<std::size_t>(next[static_cast<std::size_t>(A.columns[at])]++);
+            result.columns[to] = static_cast<std::int32_t>(i);
+            result.values[to] = A.values[at];
+        }
+    return result;
+}
+
 /// out = the values of diag(scale) A diag(scale). Each row has one owner.
 template <class T>
 void scale_both_sides(const Context& context, SparseView<T> A, const T* scale, T* out) {

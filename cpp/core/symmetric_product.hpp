@@ -15,19 +15,25 @@ namespace lowfold {
 template <class T>
 struct PackedRows {
     static constexpr std::size_t HEIGHT = 64;
-    const T* data;
+    T* data;
     std::size_t n;
 
-    static std::size_t size(std::size_t n) {
-        const std::size_t strips = n / HEIGHT;
-        return HEIGHT * (strips * n - HEIGHT * strips * (strips - 1) / 2) + n % HEIGHT * (n - strips * HEIGHT);
+    /// Numbers in the strips of all rows, or of the first few.
+    static std::size_t size(std::size_t n) { return size(n, n); }
+    static std::size_t size(std::size_t n, std::size_t rows) {
+        const std::size_t strips = rows / HEIGHT;
+        return before(n, strips) + rows % HEIGHT * (n - strips * HEIGHT);
     }
 
     /// So that row(i)[j] is a_ij for j >= i.
-    const T* row(std::size_t i) const {
+    T* row(std::size_t i) const {
         const std::size_t strip = i / HEIGHT, first = strip * HEIGHT;
-        const std::size_t before = HEIGHT * (strip * n - HEIGHT * strip * (strip - 1) / 2);
-        return data + before + (i - first) * (n - first) - first;
+        return data + before(n, strip) + (i - first) * (n - first) - first;
+    }
+
+   private:
+    static std::size_t before(std::size_t n, std::size_t strips) {
+        return strips ? HEIGHT * (strips * n - HEIGHT * strips * (strips - 1) / 2) : 0;
     }
 };
 

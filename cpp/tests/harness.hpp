@@ -32,6 +32,7 @@ Tests tangent_tests();
 Tests alignment_tests();
 Tests product_tests();
 Tests rearranging_tests();
+Tests factorisation_tests();
 Tests force_tests();
 Tests layout_tests();
 

@@ -162,6 +162,22 @@ void an_exception_leaves_a_nested_call() {
     expect_equal(caught, std::string("inner"), "what was caught");
 }
 
+void many_short_calls_are_interrupted_like_a_long_one() {
+    constexpr int CALLS = 5000;  // of two milliseconds
+    for (const int threads : THREAD_COUNTS) {
+        int done = 0;
+        bool stopped = false;
+        const Context context{threads, [] { return true; }};
+        try {
+            for (; done < CALLS; ++done)
+                parallel_for(context, 2, [](std::size_t, Worker&) { std::this_thread::sleep_for(1ms); });
+        } catch (const Interrupted&) {
+            stopped = true;
+        }
+        expect(stopped, text(done, " calls"));
+    }
+}
+
 void an_interruption_stops_the_work_soon() {
     const auto here = std::this_thread::get_id();
     for (const int threads : THREAD_COUNTS) {
@@ -334,6 +350,7 @@ constexpr Test TESTS[] = {
     {"parallel: calls from several threads do not disturb each other",
      calls_from_several_threads_do_not_disturb_each_other},
     {"parallel: slots are below threads and not shared", slots_are_below_threads_and_not_shared},
+    {"parallel: many short calls are interrupted like a long one", many_short_calls_are_interrupted_like_a_long_one},
     {"parallel: as many threads work as were asked for", as_many_threads_work_as_were_asked_for},
     {"parallel: the first exception is thrown when all have left", the_first_exception_is_thrown_when_all_have_left},
     {"parallel: an exception beats the interruptions that follow", an_exception_beats_the_interruptions_that_follow},

@@ -24,7 +24,7 @@ void a_symmetric_product_of_whole_numbers_is_exact_and_reads_one_half() {
             for (const int threads : THREAD_COUNTS) {
                 Data<double> found(n, columns), from_packed(n, columns);
                 SymmetricProduct<T>(V.view()).run(Context{threads, {}}, A.view(), found.values.data());
-                SymmetricProduct<T>(V.view()).run(Context{threads, {}}, PackedRows<T>{packed.data(), n},
+                SymmetricProduct<T>(V.view()).run(Context{threads, {}}, PackedRows<const T>{packed.data(), n},
                                                   from_packed.values.data());
                 expect(found.values == from_packed.values, "packed and not");
                 for (std::size_t i = 0; i < n; ++i)

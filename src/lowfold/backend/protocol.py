@@ -58,6 +58,26 @@ class MakeConvolution(Protocol):
         """The convolution on a grid of one to three dimensions."""
 
 
+class Factorisation(Protocol):
+    """A = L U for a sparse A, without exchange of rows (cpp/core/factorisation.hpp)."""
+
+    entries: int  # numbers in the factors
+    peak: int  # the most numbers kept at once while they are found
+
+    def factorise(self, A: Sparse, threads: int, /) -> None:
+        """Finds the factors."""
+
+    def solve(self, B: NDArray[np.float64], transposed: bool, threads: int, /) -> NDArray[np.float64]:
+        """A^-1 B, or A^-T B."""
+
+
+class MakeFactorisation(Protocol):
+    """Builds a Factorisation: its order of elimination, from the places of A's entries."""
+
+    def __call__(self, A: Sparse, symmetric: bool, /) -> Factorisation:
+        """For a matrix of this pattern; of a symmetric one only what is on and above the diagonal is read later."""
+
+
 class ForceKernels(Protocol):
     """The kernels of the force family; `backend/reference_forces.py` says in NumPy what each returns."""
 
@@ -142,6 +162,7 @@ class Kernels(ForceKernels, Protocol):
     simd: str
     Index32: MakeIndex
     Index64: MakeIndex
+    Factorisation: MakeFactorisation
 
     def supported_simd(self) -> list[str]:
         """The instruction sets of this machine that kernels are compiled for, best last."""

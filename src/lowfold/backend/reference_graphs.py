@@ -158,3 +158,17 @@ def align(patches: Indices, blocks: NDArray[np.float64], points: int) -> NDArray
     for patch, block in zip(patches, blocks, strict=True):
         M[np.ix_(patch, patch)] += block
     return M
+
+
+def solved(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A^-1 B by Gauss's elimination without exchange of rows: A = L U, L y = B, U x = y."""
+    U, y = A.copy(), B.copy()
+    n = len(A)
+    for q in range(n):
+        factors = U[q + 1 :, q] / U[q, q]
+        U[q + 1 :] -= np.outer(factors, U[q])
+        y[q + 1 :] -= np.outer(factors, y[q])
+    x = np.empty_like(y)
+    for q in reversed(range(n)):
+        x[q] = (y[q] - U[q, q + 1 :] @ x[q + 1 :]) / U[q, q]
+    return x

@@ -25,7 +25,8 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
 
     transform(X) has a row for each row of X and a column for each fitted point. With mode="distance" it holds the
     distances to the n_neighbors nearest points and to the point itself (n_neighbors + 1 entries in all, so that a
-    method can drop the point); with mode="connectivity" ones for n_neighbors points.
+    method can drop the point); with mode="connectivity" ones for n_neighbors points. `index_` is the fitted search:
+    index_.query(X, k) also says which share of the neighbours it finds, as `recall`.
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS)

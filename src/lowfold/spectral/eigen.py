@@ -18,7 +18,6 @@ from lowfold.spectral.problem import BOTTOM, SAME, Block, EigenProblem, SparseMa
 DENSE_SIZE = 600  # rows up to which all eigenvalues at once take no longer than a moment
 PATIENT_SIZE = 5000  # rows up to which the same is done, for up to a minute, where Lanczos did not converge
 DENSE_SHARE = 8  # and wherever more than one in so many is wanted
-ROOT_SHARE = 0.3  # entries of the factors of a root of A, beside those of the factors of A
 MOST_FURTHER = 8  # vectors beyond those wanted, to have the whole of the last eigenspace
 START_SEED = 0  # of the start vectors: the result does not depend on it beyond rounding
 
@@ -74,13 +73,11 @@ def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
     found = factor.ordering(matrix)
     narrow = found.band <= factor.NARROW_BAND
     if problem.end == BOTTOM:
-        by_root = problem.factor is not None and not narrow
-        factor.check_memory(found, ROOT_SHARE if by_root else 1.0)
-        if by_root:
-            return _by_inverse(problem, factor.inverse_of_square(problem.factor), m)
-        return _by_inverse(problem, factor.inverse(matrix.A), m)
+        if problem.factor is not None and not narrow:
+            return _by_inverse(problem, factor.inverse_of_square(problem.factor, matrix.threads), m)
+        return _by_inverse(problem, factor.inverse(matrix.A, matrix.threads), m)
     if narrow:
-        return _by_inverse(problem, factor.inverse(factor.complement(matrix.A)), m)
+        return _by_inverse(problem, factor.inverse(factor.complement(matrix.A), matrix.threads), m)
     ritz = _by_filter(problem, matrix, found, m)
     vectors = canonical(ritz.values, ritz.vectors)
     divided = bool(ritz.values[-1] - ritz.next <= SAME * np.abs(ritz.values).max())

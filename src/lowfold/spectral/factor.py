@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.linalg import splu
+from scipy.sparse import csr_array, eye_array
 
 from lowfold.backend import native, resources
 from lowfold.errors import MemoryLimitError
@@ -22,14 +21,13 @@ SHIFT = 1e-10  # of the largest diagonal entry: makes a singular matrix invertib
 NARROW_BAND = 2500
 
 
-def inverse(A: csr_array) -> Solve:
+def inverse(A: csr_array, threads: int) -> Solve:
     """x -> (A + shift I)^-1 x for a positive semidefinite A, by a factorisation that keeps symmetry."""
     shift = SHIFT * float(A.diagonal().max())
-    shifted = csc_array(A + shift * eye_array(A.shape[0]))
-    return _solver(shifted).solve
+    return Factors(csr_array(A + shift * eye_array(A.shape[0])), threads, symmetric=True).solve
 
 
-def inverse_of_square(B: csr_array) -> Solve:
+def inverse_of_square(B: csr_array, threads: int) -> Solve:
     """x -> the y orthogonal to 1 with B^T B y = x, for x orthogonal to 1 and B 1 = 0; by a factorisation of B.
 
     B has fewer entries than B^T B and the root of its condition number. It is singular: C = B + e e^T with e a unit
@@ -43,11 +41,11 @@ def inverse_of_square(B: csr_array) -> Solve:
     unit = csr_array(([1.0], ([chosen], [chosen])), shape=(n, n))
     C = csr_array(B + unit)
     transposed = csr_array(C.T)
-    lu = _solver(csc_array(C))
+    lu = Factors(C, threads)
 
     def backward(x: Block) -> Block:
-        y = lu.solve(x, trans="T")
-        return np.asarray(y + lu.solve(x - transposed @ y, trans="T"))
+        y = lu.solve(x, transposed=True)
+        return np.asarray(y + lu.solve(x - transposed @ y, transposed=True))
 
     def forward(y: Block) -> Block:
         z = lu.solve(y)
@@ -68,21 +66,25 @@ def complement(A: csr_array) -> csr_array:
     return csr_array(eye_array(A.shape[0]) - A)
 
 
-def _solver(A: csc_array) -> Any:
-    options = {"SymmetricMode": True, "Equil": False}
-    return splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+class Factors:
+    """A = L U for a sparse A whose pivots need no exchange of rows."""
 
+    def __init__(self, A: csr_array, threads: int, symmetric: bool = False) -> None:
+        """Raises MemoryLimitError if the factors would not fit into memory; their size is known beforehand."""
+        entries = (A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data.astype(np.float64))
+        self._factorisation, self._threads = native.kernels.Factorisation(entries, symmetric), threads
+        needed, available = 8 * self._factorisation.peak, resources.available_memory()
+        if available is not None and needed > available:
+            raise MemoryLimitError(
+                f"The factorisation for {A.shape[0]} samples needs {needed / 1e9:.3g} GB, but {available / 1e9:.3g} GB "
+                f"are available: their graph has no narrow parts to begin with. Fit fewer samples, and place the rest "
+                f"with transform."
+            )
+        self._factorisation.factorise(entries, threads)
 
-def check_memory(found: Ordering, share: float = 1.0) -> None:
-    """Raises MemoryLimitError if the factors, about as wide as the band, would not fit into memory."""
-    n = len(found.order)
-    needed, available = 12 * share * n * found.band, resources.available_memory()
-    if available is not None and needed > available:
-        raise MemoryLimitError(
-            f"The factorisation for {n} samples needs about {needed / 1e9:.3g} GB, but {available / 1e9:.3g} GB are "
-            f"available: their graph has no narrow parts to begin with. Fit fewer samples, and place the rest with "
-            f"transform."
-        )
+    def solve(self, x: Block, transposed: bool = False) -> Block:
+        """A^-1 x, or A^-T x."""
+        return self._factorisation.solve(np.ascontiguousarray(x), transposed, self._threads)
 
 
 @dataclass(frozen=True, slots=True)
