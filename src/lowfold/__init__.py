@@ -23,7 +23,6 @@ from lowfold.neighbors.index import build_index
 from lowfold.neighbors.interface import NeighborIndex
 from lowfold.neighbors.radius import Within
 from lowfold.spectral.classical_mds import ClassicalMDS
-from lowfold.spectral.diffusion_kernel import Nearest
 from lowfold.spectral.diffusion_map import DiffusionMap, Significant, diffmap
 from lowfold.spectral.hessian_lle import HessianLLE
 from lowfold.spectral.isomap import Isomap
@@ -32,6 +31,7 @@ from lowfold.spectral.laplacian_eigenmaps import Heat, LaplacianEigenmaps
 from lowfold.spectral.lle import LLE
 from lowfold.spectral.ltsa import LTSA
 from lowfold.spectral.modified_lle import ModifiedLLE
+from lowfold.spectral.nearest_affinities import Nearest
 from lowfold.spectral.pca import PCA
 from lowfold.types import Components, Neighbors, Report, Step
 
