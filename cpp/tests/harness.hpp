@@ -33,6 +33,7 @@ Tests alignment_tests();
 Tests product_tests();
 Tests rearranging_tests();
 Tests force_tests();
+Tests tree_tests();
 Tests layout_tests();
 
 struct Failure : std::runtime_error {

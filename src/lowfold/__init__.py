@@ -7,7 +7,7 @@ from importlib.metadata import version
 from lowfold import datasets, markov
 from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
 from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
-from lowfold.force.repulsion import Grid
+from lowfold.force.repulsion import Grid, Tree
 from lowfold.force.fuzzy_graph import Fuzzy
 from lowfold.force.sampled import Curve, Epochs
 from lowfold.force.schedule import Annealed, Classical
@@ -77,6 +77,7 @@ __all__ = [
     "Significant",
     "Step",
     "SymmetricSNE",
+    "Tree",
     "Within",
     "__version__",
     "build_index",

@@ -19,7 +19,7 @@ from lowfold.force.affinities import affinities_of
 from lowfold.force.descend import Descent
 from lowfold.force.law import GAUSSIAN, Law
 from lowfold.force.problem import GLOBAL, NONE, ForceProblem
-from lowfold.force.repulsion import GRID_DIMENSIONS, Grid, engine_of, repulsion_option
+from lowfold.force.repulsion import GRID_DIMENSIONS, Grid, Tree, engine_of, repulsion_option
 from lowfold.force.schedule import Annealed, Classical, Phase, schedule_of, schedule_option
 from lowfold.force.start import init_option, start_of
 from lowfold.neighbors.engines import Exact
@@ -44,7 +44,7 @@ class ForceMethod(Estimator):
     )
     schedule: str | Annealed | Classical = schedule_option()
     init: str | np.ndarray = init_option()
-    repulsion: str | Exact | Grid = repulsion_option()
+    repulsion: str | Exact | Grid | Tree = repulsion_option()
     metric: str | Callable[..., float] = metric_option()
     n_jobs: int | None = n_jobs_option()
     random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(
@@ -229,7 +229,7 @@ class ForceMethod(Estimator):
         if on_grid and self.n_components > GRID_DIMENSIONS:
             raise ParameterError(
                 f"n_components={self.n_components} with repulsion={self.repulsion!r}: a grid has at most "
-                f"{GRID_DIMENSIONS} dimensions. Use repulsion='exact' or 'auto'."
+                f"{GRID_DIMENSIONS} dimensions. Use repulsion='tree', 'exact' or 'auto'."
             )
         if isinstance(self.init, str) and self.init == "pca" and self.metric in ("precomputed", "affinity"):
             raise ParameterError(
