@@ -27,7 +27,8 @@ from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.types import Floats, Report, Step
 
-LOWEST_PACE = 1 / 16  # of the steps: below, they must have torn the embedding before they were found too long
+LOWEST_PACE = 1 / 16  # of the steps: so short, they must have torn the embedding before they were found too long
+MOST_PROMISE = 1e-3  # of the loss, by one more step: an optimisation at rest promises less than a hundredth of that
 GRID_BYTES = 50_000_000  # of a grid with its transforms, as large as embeddings become
 
 
@@ -187,7 +188,7 @@ class ForceMethod(Estimator):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        elif descent.pace < LOWEST_PACE:
+        elif descent.pace <= LOWEST_PACE:
             warnings.warn(
                 f"The steps were too long and had to be divided by {1 / descent.pace:g} on the way. The loss then fell "
                 f"to {self.loss_:.4g}, but groups that the first steps tore may lie apart. Divide the learning rate of "
@@ -199,6 +200,14 @@ class ForceMethod(Estimator):
             warnings.warn(
                 f"The loss still fell after {descent.iteration} iterations, to {self.loss_:.4g}: the largest number of "
                 f"iterations was reached. Raise max_iter of the schedule, or go on with resume().",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        elif not descent.converged and descent.promise is not None and descent.promise > MOST_PROMISE:
+            warnings.warn(
+                f"The points had not come to rest after {descent.iteration} iterations: one step of a safe length would "
+                f"still lower the loss of {self.loss_:.4g} by {descent.promise:.2%}. Lower the learning rate of the "
+                f"schedule ({schedule_of(self.schedule)!r}), or raise its max_iter.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
