@@ -64,14 +64,20 @@ class Bar:
 
 
 def arguments(description: str | None, repeat: int = 3) -> argparse.Namespace:
-    """The command line that all scripts share: smoke, repeat."""
+    """The command line that all scripts share: smoke, repeat, only."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, one repetition: only shows that it runs")
     parser.add_argument("--repeat", type=int, default=repeat, help="runs of each contestant; the median counts")
+    parser.add_argument("--only", help="part of the names of the rows to measure; the others are kept as they are")
     chosen = parser.parse_args()
     if chosen.smoke:
         chosen.repeat = 1
     return chosen
+
+
+def wanted(chosen: argparse.Namespace, work: str) -> bool:
+    """Whether a row of this name is to be measured."""
+    return chosen.only is None or chosen.only in work
 
 
 def timed(work: Callable[[], Any]) -> Timed:
@@ -134,16 +140,24 @@ def row(
     }
 
 
-def save(script: str, rows: Sequence[Mapping[str, Any]], *, smoke: bool) -> None:
+def save(script: str, rows: Sequence[Mapping[str, Any]], *, smoke: bool, keep: bool = False) -> None:
     """Writes the rows with machine and versions to results/<script>.json, and prints the last one.
 
-    A smoke run writes to results/smoke instead: it measures nothing.
+    A smoke run writes to results/smoke instead: it measures nothing. keep: stored rows of other names stay.
     """
     name = Path(script).stem
     folder = RESULTS / "smoke" if smoke else RESULTS
     folder.mkdir(parents=True, exist_ok=True)
-    content = {"name": name, "machine": machine.description(), "versions": machine.versions(), "rows": list(rows)}
-    (folder / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path = folder / f"{name}.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))["rows"] if keep and path.is_file() else []
+    merged = {row["work"]: row for row in stored} | {row["work"]: row for row in rows}
+    content = {
+        "name": name,
+        "machine": machine.description(),
+        "versions": machine.versions(),
+        "rows": list(merged.values()),
+    }
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(_line(rows[-1]), flush=True)
 
 

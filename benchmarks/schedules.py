@@ -26,8 +26,10 @@ def main() -> None:
     data.require(["mnist50", "glove_60k", "masscyt_thymus", "flow_1m", "usps"])
     rows: list[dict[str, Any]] = []
     for name, X in sets(SIZES[:1] if chosen.smoke else SIZES):
-        rows.append(compared(f"{name} ({len(X):,} × {X.shape[1]})", X))
-        measure.save(__file__, rows, smoke=chosen.smoke)
+        work = f"{name} ({len(X):,} × {X.shape[1]})"
+        if measure.wanted(chosen, work):
+            rows.append(compared(work, X))
+            measure.save(__file__, rows, smoke=chosen.smoke, keep=chosen.only is not None)
 
 
 def compared(work: str, X: Any) -> dict[str, Any]:

@@ -35,14 +35,14 @@ def sklearn_lle(X: Any, method: str, k: int = 12) -> Any:
     return LocallyLinearEmbedding(n_neighbors=k, method=method, random_state=0).fit_transform(X)
 
 
-def sklearn_eigenmaps(X: Any, solver: str, k: int = 15) -> Any:
+def sklearn_eigenmaps(X: Any, solver: str, k: int = 15, tolerance: float | str = "auto") -> Any:
     """Spectral embedding of the graph in which one of two points is a neighbour of the other, weights 0 and 1."""
     from sklearn.manifold import SpectralEmbedding
     from sklearn.neighbors import kneighbors_graph
 
     graph = kneighbors_graph(X, k, n_jobs=-1)
     W = graph.maximum(graph.T)
-    model = SpectralEmbedding(affinity="precomputed", eigen_solver=solver, random_state=0)
+    model = SpectralEmbedding(affinity="precomputed", eigen_solver=solver, eigen_tol=tolerance, random_state=0)
     return model.fit_transform(W)
 
 

@@ -189,11 +189,24 @@ def test_late_exaggeration_makes_groups_more_compact(digits):
     assert within_over_between(late) < within_over_between(plain)
 
 
-def test_a_learning_rate_that_diverges_is_said_and_gives_no_nan(digits):
-    with pytest.warns(ConvergenceWarning, match=r"diverged after .* Lower the learning rate"):
-        model = SymmetricSNE(schedule=Annealed(learning_rate=50.0)).fit(digits[0])
+@pytest.mark.parametrize("method", FORCE_METHODS)
+@pytest.mark.parametrize("rate", [100.0, 1000.0, 1e6])
+def test_a_learning_rate_that_diverges_is_said_and_gives_no_nan(method, rate, digits):
+    calm = method().fit(digits[0])
+    with pytest.warns(ConvergenceWarning, match=r"too long and had to be divided by \d+|diverged after .* Lower the"):
+        model = method(schedule=Annealed(learning_rate=rate)).fit(digits[0])
     assert np.isfinite(model.embedding_).all()
-    assert np.isfinite(model.loss_)
+    assert model.loss_ < 1.1 * calm.loss_  # and steps that hold the map back are shortened until it settles
+
+
+@pytest.mark.parametrize("rate", [1e4, 1e5, 1e7])
+def test_a_classical_learning_rate_that_diverges_is_said_too(rate, digits):
+    with pytest.warns(ConvergenceWarning, match=r"(diverged|had not come to rest) after .* Lower the learning rate"):
+        model = TSNE(schedule=Classical(learning_rate=rate)).fit(digits[0])
+    assert np.isfinite(model.embedding_).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        TSNE(schedule="classical").fit(digits[0])
 
 
 @pytest.mark.parametrize("method", FORCE_METHODS)

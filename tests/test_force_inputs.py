@@ -95,7 +95,7 @@ def test_a_start_that_is_a_finished_embedding_is_no_divergence(digits):
 
 
 def test_a_grid_of_four_dimensions_is_refused_by_name():
-    with pytest.raises(ParameterError, match=r"n_components=4 .* at most 3 dimensions. Use repulsion='exact'"):
+    with pytest.raises(ParameterError, match=r"n_components=4 .* at most 3 dimensions. Use repulsion='tree'"):
         TSNE(n_components=4, repulsion="grid", perplexity=5.0).fit(cloud())
 
 

@@ -13,13 +13,11 @@ from lowfold import (
     LTSA,
     ClassicalMDS,
     DataError,
-    DiffusionMap,
     HessianLLE,
     Isomap,
     KernelPCA,
     LaplacianEigenmaps,
     ModifiedLLE,
-    Nearest,
     ParameterError,
 )
 from shapes import subspace_sine, swiss_roll, unexplained, up_to_signs
@@ -213,10 +211,3 @@ def test_components_are_treated_as_the_policy_says(cls, policy):
         assert ends[0][1] < ends[1][0] < ends[1][1] < ends[2][0]
     if policy == "largest":
         assert np.allclose(Y[:60], cls(n_neighbors=7).fit_transform(X[:60]))
-
-
-def test_a_sparse_diffusion_map_joins_components_or_refuses_them():
-    X = islands()
-    assert np.isfinite(DiffusionMap(graph=Nearest(k=7), sigma=20.0).fit_transform(X)).all()
-    with pytest.raises(DataError, match="3 components"):
-        DiffusionMap(graph=Nearest(k=7, components="error")).fit(X)

@@ -180,37 +180,6 @@ def test_a_closed_curve_becomes_a_circle():
     assert (np.diff(found) * np.sign(found[-1] - found[0]) > 0).mean() > 0.99
 
 
-def laplace_beltrami(X, sigma, alpha, expected):
-    """Eigenvalues of the generator over those expected, where the first eigenspace sets the scale."""
-    lam = DiffusionMap(n_components=len(expected), sigma=sigma, alpha=alpha).fit(X).eigenvalues_
-    ratio = -np.log(lam) / expected
-    return ratio / ratio[expected == expected[0]].mean()
-
-
-def test_eigenvalues_on_a_circle_tend_to_those_of_laplace_and_beltrami_only_without_the_density():
-    rng = np.random.default_rng(0)
-    candidates = 2 * np.pi * rng.random(8000)
-    angle = candidates[rng.random(8000) < (1 + 0.8 * np.cos(candidates)) / 1.8][:2500]
-    X = np.column_stack([np.cos(angle), np.sin(angle)])
-    expected = np.array([1, 1, 4, 4, 9, 9])
-    right = laplace_beltrami(X, 0.1, 1.0, expected)
-    wrong = laplace_beltrami(X, 0.1, 0.0, expected)
-    assert np.abs(right - 1).max() < 0.1
-    assert np.abs(wrong - 1).max() > 0.3
-
-
-def test_eigenvalues_on_a_sphere_tend_to_those_of_laplace_and_beltrami_only_without_the_density():
-    rng = np.random.default_rng(1)
-    points = rng.standard_normal((9000, 3))
-    points /= np.linalg.norm(points, axis=1)[:, None]
-    X = points[rng.random(9000) < (1 + 0.9 * points[:, 2]) / 1.9][:3000]
-    expected = np.array([2, 2, 2, 6, 6, 6, 6, 6])
-    right = laplace_beltrami(X, 0.2, 1.0, expected)
-    wrong = laplace_beltrami(X, 0.2, 0.0, expected)
-    assert np.abs(right - 1).max() < 0.15
-    assert np.abs(wrong - 1).max() > 0.3
-
-
 def test_a_bottleneck_lengthens_diffusion_distances_but_not_shortest_paths():
     rng = np.random.default_rng(0)
     disk = rng.standard_normal((4000, 2))

@@ -12,6 +12,7 @@
 #include "placing.hpp"
 #include "repulsion.hpp"
 #include "sparse.hpp"
+#include "tree.hpp"
 
 namespace lowfold::bindings {
 namespace {
@@ -102,6 +103,21 @@ void bind_typed(nb::module_& m) {
             return {potential, gradient};
         },
         nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
+    m.def(
+        "tree_field",
+        [](const Matrix<T>& Y, const std::optional<Vector<T>>& charges, const LawOf& law, double theta,
+           int threads) -> Fields<T> {
+            auto potential = new_vector<T>(Y.shape(0));
+            auto gradient = new_matrix<T>(Y.shape(0), Y.shape(1));
+            with_law_of(law, [&](const auto& which) {
+                run(threads, [&](const Context& context) {
+                    const Tree<T> tree(context, view(Y), data_or_null(charges));
+                    tree.field(context, which, theta, potential.data(), gradient.data());
+                });
+            });
+            return {potential, gradient};
+        },
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
 }
 
 NewArray<float, 1> spread(const Matrix<float>& Y, const std::optional<Vector<float>>& charges, const Shape& shape,

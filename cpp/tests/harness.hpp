@@ -34,6 +34,7 @@ Tests product_tests();
 Tests rearranging_tests();
 Tests factorisation_tests();
 Tests force_tests();
+Tests tree_tests();
 Tests layout_tests();
 
 struct Failure : std::runtime_error {

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from lowfold import datasets, markov
 from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
 from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
-from lowfold.force.repulsion import Grid
+from lowfold.force.repulsion import Grid, Tree
 from lowfold.force.fuzzy_graph import Fuzzy
 from lowfold.force.sampled import Curve, Epochs
 from lowfold.force.schedule import Annealed, Classical
@@ -23,7 +23,6 @@ from lowfold.neighbors.index import build_index
 from lowfold.neighbors.interface import NeighborIndex
 from lowfold.neighbors.radius import Within
 from lowfold.spectral.classical_mds import ClassicalMDS
-from lowfold.spectral.diffusion_kernel import Nearest
 from lowfold.spectral.diffusion_map import DiffusionMap, Significant, diffmap
 from lowfold.spectral.hessian_lle import HessianLLE
 from lowfold.spectral.isomap import Isomap
@@ -32,6 +31,7 @@ from lowfold.spectral.laplacian_eigenmaps import Heat, LaplacianEigenmaps
 from lowfold.spectral.lle import LLE
 from lowfold.spectral.ltsa import LTSA
 from lowfold.spectral.modified_lle import ModifiedLLE
+from lowfold.spectral.nearest_affinities import Nearest
 from lowfold.spectral.pca import PCA
 from lowfold.types import Components, Neighbors, Report, Step
 
@@ -77,6 +77,7 @@ __all__ = [
     "Significant",
     "Step",
     "SymmetricSNE",
+    "Tree",
     "Within",
     "__version__",
     "build_index",

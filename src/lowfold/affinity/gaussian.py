@@ -13,6 +13,7 @@ from lowfold.types import Floats
 
 Width: TypeAlias = float | NDArray[np.float64]  # one sigma, or one for each point
 
+LEAST_WEIGHT = 1e-10  # of an edge that is there: a bridge, or a far point, would otherwise fall off the graph
 LOCAL_RANK = 7  # the neighbour whose distance is a point's own sigma (Zelnik-Manor and Perona 2004)
 
 
@@ -60,6 +61,12 @@ def own_widths(nearest: Floats) -> NDArray[np.float64]:
     widths = nearest[:, rank].astype(np.float64)
     positive = widths[widths > 0]
     return np.maximum(widths, positive.min() if len(positive) else 1.0)
+
+
+def new_widths(last: Any, known: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same for new points, from their distances to that neighbour; zero becomes the smallest of those known."""
+    widths = np.asarray(last, np.float64)
+    return np.where(widths > 0, widths, known.min())
 
 
 def check_width(W_sums: NDArray[np.float64], own: float, sigma: object) -> None:

@@ -46,6 +46,13 @@ class Walk:
         root = np.sqrt(self.degrees)
         return root / np.linalg.norm(root)
 
+    def part(self, points: NDArray[np.intp]) -> Walk:
+        """The walk on some points that it never leaves; of a sparse W."""
+        if len(points) == len(self.degrees):
+            return self
+        W = csr_array(self.W[points][:, points])
+        return Walk(W, self.scale[points], self.degrees[points], self.densities[points], self.alpha, self.threads)
+
 
 def walk_of(W: Any, q: NDArray[np.float64], alpha: float, threads: int) -> Walk:
     """The walk on a symmetric affinity with the densities q, all positive."""

@@ -122,6 +122,11 @@ class ForceKernels(Protocol):
         """The field of charges at Y, sum_j c_j w(|y - y_j|^2), and its gradient, at the rows of `at`; row i without
         charge skip[i]."""
 
+    def tree_field(
+        self, Y: Floats, charges: Floats | None, law: LawCode, theta: float, threads: int, /
+    ) -> tuple[Floats, Floats]:
+        """The same at the points themselves, by a tree: groups over which w changes by a share below theta are one."""
+
     def spread(self, Y: Floats, charges: Floats | None, shape: GridShape, threads: int, /) -> Floats:
         """Charges on the nodes of a grid, by cubic B-splines, float32."""
 

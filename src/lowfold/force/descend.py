@@ -8,7 +8,7 @@ import numpy as np
 
 from lowfold.backend import native
 from lowfold.force.problem import PULL, ForceProblem, Forces
-from lowfold.force.schedule import CHECK_EVERY, Phase
+from lowfold.force.schedule import CHECK_EVERY, SAFE_RATE, Phase
 from lowfold.types import Floats
 
 LONGEST_STEP = 5.0  # in units of the kernel's width: what goes farther has left its neighbours behind
@@ -16,6 +16,7 @@ LONGEST_STEP = 5.0  # in units of the kernel's width: what goes farther has left
 PATIENCE = 4  # looks in a row at which the loss is above its lowest: momentum makes it swing a little on its way down
 SWING = 0.02  # of the lowest loss: so far above it, the steps are too long
 LEAST = 1e-3  # loss of which SWING is taken at least: below, it is rounding
+HURRIED = 0.01  # share of points that go the longest step at once: where the rest of a map settles, none do
 RISE = 0.1  # of the lowest loss seen, or of 1: an optimisation that ends so far above it went astray
 
 
@@ -25,7 +26,8 @@ class Descent:
     Y (n, d) float32, centred, in the problem's order. loss: at the last look, without exaggeration. converged: whether
     the last phase with a tolerance ended by it; unfinished: whether it ran out of iterations instead. diverged: whether
     the loss left the range of numbers, or rose far above what it was. pace: factor of the steps, lowered where they
-    proved too long.
+    proved too long. promise: the share of the loss that one more step of a safe length would take off it; None unless
+    the optimisation went to its end.
     """
 
     def __init__(self, problem: ForceProblem, Y: Floats) -> None:
@@ -37,6 +39,8 @@ class Descent:
         self.history: list[tuple[int, float]] = []
         self.converged = self.unfinished = self.diverged = False
         self.pace = 1.0
+        self.promise: float | None = None
+        self._ended_by_itself = False
         self._best = self.Y.copy()
         self._best_loss = self._first_loss = np.inf
         self._start_loss = problem.loss(self.Y)  # most starts lie in one place: who ends above that found nothing
@@ -51,6 +55,7 @@ class Descent:
 
     def run(self, phases: list[Phase]) -> Iterator[Phase]:
         """Goes through the phases; yields after each iteration."""
+        self._ended_by_itself = False
         for phase in phases:
             self._gains = np.ones_like(self.Y) if phase.gains and self._gains is None else self._gains
             self._lowest, self._idle = np.inf, 0
@@ -66,9 +71,18 @@ class Descent:
                 self.unfinished = self.unfinished or (phase.tolerance is not None and phase.iterations > 0)
             if self.diverged:
                 return
+        self._ended_by_itself = True
 
     def _ended(self, phase: Phase) -> bool:
-        """Whether a phase is over, after a look: because the loss hardly falls any more, or rose for too long."""
+        """Whether a phase is over, after a look: because the loss hardly falls any more, or rose for too long.
+
+        Points that are held back by the longest step swing to and fro, and the loss seems to rest.
+        """
+        if phase.by_degree and self._hurries():
+            self.pace /= 4
+            self._velocity[:] = 0
+            self._lowest = np.inf
+            return False
         if phase.tolerance is None:
             return self.diverged
         fall = self._lowest - self._objective
@@ -106,6 +120,14 @@ class Descent:
         self.iteration += 1
         if phase.smallest:
             self._blow_up(phase.smallest)
+
+    def _promised(self, forces: Forces) -> float:
+        slope = forces.gradient(self._exaggeration).astype(np.float64)
+        fall = SAFE_RATE * float((self._eased(forces) * (slope**2).sum(axis=1)).sum())
+        return fall / max(abs(self._objective), LEAST)
+
+    def _hurries(self) -> bool:
+        return bool((np.linalg.norm(self._velocity, axis=1) > 0.99 * LONGEST_STEP).mean() > HURRIED)
 
     def _eased(self, forces: Forces) -> Floats:
         """One over the stiffness of each point: its attraction, and its repulsion as far as that resists."""
@@ -151,10 +173,12 @@ class Descent:
 
     def settle(self) -> None:
         """Takes the loss where the points are now; if they diverged, returns to the best place that was seen."""
-        self._take(self.problem.forces(self.Y))
+        forces = self.problem.forces(self.Y)
+        self._take(forces)
+        self.promise = self._promised(forces) if self._ended_by_itself else None
         worse = self._objective - min(self._best_loss, self._start_loss)
         allowed = RISE * max(abs(self._best_loss), 1.0)
-        self.diverged = self.diverged or not np.isfinite(self._objective) or worse > allowed
+        self.diverged = self.diverged or not np.isfinite(self._objective) or worse > allowed or self._hurries()
         self.converged = self.converged and not self.diverged
         if self.diverged and np.isfinite(self._best_loss):
             self.Y = self._best.copy()

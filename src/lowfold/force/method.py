@@ -19,7 +19,7 @@ from lowfold.force.affinities import affinities_of
 from lowfold.force.descend import Descent
 from lowfold.force.law import GAUSSIAN, Law
 from lowfold.force.problem import GLOBAL, NONE, ForceProblem
-from lowfold.force.repulsion import GRID_DIMENSIONS, Grid, engine_of, repulsion_option
+from lowfold.force.repulsion import GRID_DIMENSIONS, Grid, Tree, engine_of, repulsion_option
 from lowfold.force.schedule import Annealed, Classical, Phase, schedule_of, schedule_option
 from lowfold.force.start import init_option, start_of
 from lowfold.neighbors.engines import Exact
@@ -27,7 +27,8 @@ from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.types import Floats, Report, Step
 
-LOWEST_PACE = 1 / 16  # of the steps: below, they must have torn the embedding before they were found too long
+LOWEST_PACE = 1 / 16  # of the steps: so short, they must have torn the embedding before they were found too long
+MOST_PROMISE = 1e-3  # of the loss, by one more step: an optimisation at rest promises less than a hundredth of that
 GRID_BYTES = 50_000_000  # of a grid with its transforms, as large as embeddings become
 
 
@@ -44,7 +45,7 @@ class ForceMethod(Estimator):
     )
     schedule: str | Annealed | Classical = schedule_option()
     init: str | np.ndarray = init_option()
-    repulsion: str | Exact | Grid = repulsion_option()
+    repulsion: str | Exact | Grid | Tree = repulsion_option()
     metric: str | Callable[..., float] = metric_option()
     n_jobs: int | None = n_jobs_option()
     random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(
@@ -187,7 +188,7 @@ class ForceMethod(Estimator):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        elif descent.pace < LOWEST_PACE:
+        elif descent.pace <= LOWEST_PACE:
             warnings.warn(
                 f"The steps were too long and had to be divided by {1 / descent.pace:g} on the way. The loss then fell "
                 f"to {self.loss_:.4g}, but groups that the first steps tore may lie apart. Divide the learning rate of "
@@ -199,6 +200,14 @@ class ForceMethod(Estimator):
             warnings.warn(
                 f"The loss still fell after {descent.iteration} iterations, to {self.loss_:.4g}: the largest number of "
                 f"iterations was reached. Raise max_iter of the schedule, or go on with resume().",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        elif not descent.converged and descent.promise is not None and descent.promise > MOST_PROMISE:
+            warnings.warn(
+                f"The points had not come to rest after {descent.iteration} iterations: one step of a safe length would "
+                f"still lower the loss of {self.loss_:.4g} by {descent.promise:.2%}. Lower the learning rate of the "
+                f"schedule ({schedule_of(self.schedule)!r}), or raise its max_iter.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -229,7 +238,7 @@ class ForceMethod(Estimator):
         if on_grid and self.n_components > GRID_DIMENSIONS:
             raise ParameterError(
                 f"n_components={self.n_components} with repulsion={self.repulsion!r}: a grid has at most "
-                f"{GRID_DIMENSIONS} dimensions. Use repulsion='exact' or 'auto'."
+                f"{GRID_DIMENSIONS} dimensions. Use repulsion='tree', 'exact' or 'auto'."
             )
         if isinstance(self.init, str) and self.init == "pca" and self.metric in ("precomputed", "affinity"):
             raise ParameterError(

@@ -39,10 +39,23 @@ class Grid:
     )
 
 
+@documented
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Repulsion by a tree of points, O(n log n) in any number of dimensions: `TSNE(repulsion=Tree(theta=0.2))`.
+
+    A group of points counts as one where the kernel changes by less than the share theta over it.
+    """
+
+    theta: float = option(0.45, low=0, high=1, help="largest change of the kernel over a group; 0 is exact")
+
+
 def repulsion_option() -> Any:
     """The engine, as every force method declares it."""
     return option(
-        "auto", choices=("auto", "exact", "grid"), help="way to sum the repulsion over all points, by name or engine"
+        "auto",
+        choices=("auto", "exact", "grid", "tree"),
+        help="way to sum the repulsion over all points, by name or engine",
     )
 
 
@@ -80,6 +93,28 @@ class ExactEngine:
 
     def frozen(self, Y: Floats, charges: Floats | None) -> None:
         """The points themselves are all that is needed."""
+
+
+class TreeEngine:
+    """Groups of points that are far for their size as one (Barnes and Hut 1986)."""
+
+    name = "tree"
+
+    def __init__(self, law: Law, theta: float, threads: int) -> None:
+        self._law = law.code
+        self._theta = theta
+        self._threads = threads
+
+    def findings(self) -> dict[str, Any]:
+        """How coarse it is."""
+        return {"repulsion": self.name, "theta": self._theta}
+
+    def field(self, Y: Floats, charges: Floats | None = None) -> Field:
+        """phi and its gradient at each point."""
+        return native.kernels.tree_field(Y, charges, self._law, self._theta, self._threads)
+
+    def frozen(self, Y: Floats, charges: Floats | None) -> None:
+        """New points are few: the points themselves."""
 
 
 class GridEngine:
@@ -180,8 +215,11 @@ def engine_of(repulsion: Any, law: Law, shape: tuple[int, int], threads: int) ->
     """The engine asked for; "auto" chooses by cost."""
     n, d = shape
     if repulsion == "auto":
-        repulsion = "exact" if d > GRID_DIMENSIONS or n <= EXACT_SIZE else "grid"
+        repulsion = "exact" if n <= EXACT_SIZE else "grid" if d <= GRID_DIMENSIONS else "tree"
     if isinstance(repulsion, Exact) or repulsion == "exact":
         return ExactEngine(law, threads)
+    if isinstance(repulsion, Tree) or repulsion == "tree":
+        tree = repulsion if isinstance(repulsion, Tree) else Tree()
+        return TreeEngine(law, tree.theta, threads)
     grid = repulsion if isinstance(repulsion, Grid) else Grid()
     return GridEngine(law, grid.spacing, threads)

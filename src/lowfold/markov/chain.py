@@ -110,8 +110,13 @@ class MarkovChain:
         return p
 
 
-def from_affinity(W: Any) -> MarkovChain:
-    """The walk on a symmetric matrix of affinities, dense or sparse: P = D^-1 W, pi = d / sum(d)."""
+def from_affinity(W: Any, *, components: str = "error") -> MarkovChain:
+    """The walk on a symmetric matrix of affinities, dense or sparse: P = D^-1 W, pi = d / sum(d).
+
+    components: what to do about affinities that fall into several, of which a walk never leaves its own, so that every
+    mixture of their distributions is stationary. "error" raises DataError; "mixture" takes the one in which each has
+    the share of its degrees.
+    """
     W = _square(W, "Affinities")
     numbers = W.data if issparse(W) else W
     if numbers.size and numbers.min() < 0:
@@ -126,13 +131,18 @@ def from_affinity(W: Any) -> MarkovChain:
     if not (d > 0).all():
         raise DataError(
             f"Point {int(np.argmin(d))} has no affinity to any point, so that a walk cannot leave it. Drop such "
-            f"points, or give them an affinity to themselves."
+            f"points, or give them an affinity to others."
         )
+    _check_classes(components, *_closed_classes(csr_array(W)))
     return MarkovChain(scaled(W, 1 / d, None), d / d.sum(), d)
 
 
-def from_transition(P: Any) -> MarkovChain:
-    """The chain with the transition probabilities P, rows of sum 1; its stationary distribution must be unique."""
+def from_transition(P: Any, *, components: str = "error") -> MarkovChain:
+    """The chain with the transition probabilities P, rows of sum 1. Points that it leaves for good have probability 0.
+
+    components: what to do about several classes of points that the chain never leaves. "error" raises DataError;
+    "mixture" gives each class the share of its points in the stationary distribution.
+    """
     P = _square(P, "Transition probabilities")
     numbers = P.data if issparse(P) else P
     sums = row_sums(P)
@@ -142,7 +152,7 @@ def from_transition(P: Any) -> MarkovChain:
             f"{numbers.min():.3g}, and the sums lie from {sums.min():.6g} to {sums.max():.6g}. "
             f"Divide each row by its sum."
         )
-    pi = _stationary(csr_array(P))
+    pi = _stationary(csr_array(P), components)
     return MarkovChain(P, pi, pi)
 
 
@@ -161,10 +171,11 @@ def chain_of(model: Any) -> MarkovChain:
 
 
 def as_chain(source: Any) -> MarkovChain:
-    """A chain, the one of a fitted model, or the walk on a matrix of affinities."""
+    """A chain, the one of a fitted model, or the walk on a matrix of affinities: cuts and classes are there in a walk
+    that falls apart too."""
     if isinstance(source, MarkovChain):
         return source
-    return chain_of(source) if hasattr(source, "random_walk") else from_affinity(source)
+    return chain_of(source) if hasattr(source, "random_walk") else from_affinity(source, components="mixture")
 
 
 def affinity_of(chain: MarkovChain) -> Any:
@@ -182,29 +193,46 @@ def _square(M: Any, what: str) -> Any:
     return csr_array(M) if issparse(M) else M
 
 
-def _stationary(P: csr_array) -> NDArray[np.float64]:
-    """pi with pi P = pi: that of the only class of points that the walk does not leave."""
+def _stationary(P: csr_array, components: str) -> NDArray[np.float64]:
+    """pi with pi P = pi: 0 on points that the walk leaves for good."""
+    closed, labels = _closed_classes(P)
+    _check_classes(components, closed, labels)
+    pi = np.zeros(P.shape[0])
+    for label in closed:
+        inside = np.flatnonzero(labels == label)
+        pi[inside] = len(inside) * _settled(csr_array(P[inside][:, inside]))
+    return pi / pi.sum()
+
+
+def _settled(P: csr_array) -> NDArray[np.float64]:
+    """The stationary distribution of one class: pi (P - I) = 0 with the last equation replaced by sum(pi) = 1."""
     n = P.shape[0]
+    A = (P.T - eye_array(n)).tolil()
+    A[-1, :] = 1
+    pi = np.maximum(spsolve(A.tocsc(), np.eye(1, n, n - 1)[0]), 0)
+    return np.asarray(pi / pi.sum())
+
+
+def _closed_classes(P: csr_array) -> tuple[NDArray[Any], NDArray[Any]]:
+    """(classes that the walk never leaves, the class of each point)."""
     pattern = P.copy()
     pattern.eliminate_zeros()
     count, labels = connected_components(pattern, directed=True, connection="strong")
     rows = np.repeat(labels, np.diff(pattern.indptr))
     leaves = np.unique(rows[rows != labels[pattern.indices]])
-    closed = np.setdiff1d(np.arange(count), leaves)
-    if len(closed) > 1:
+    return np.setdiff1d(np.arange(count), leaves), labels
+
+
+def _check_classes(components: str, closed: NDArray[Any], labels: NDArray[Any]) -> None:
+    """The policy for a walk that falls apart."""
+    if components not in ("error", "mixture"):
+        raise ParameterError(f"components={components!r} must be 'error' or 'mixture'. Use one of these.")
+    if components == "error" and len(closed) > 1:
+        largest = np.bincount(labels)[closed].max()
         raise DataError(
-            f"The chain has {len(closed)} classes of points that it never leaves, so that its stationary "
-            f"distribution is not unique. Treat each class by itself."
+            f"The chain has {len(closed)} classes of points that it never leaves, the largest of {largest}, so that "
+            f"its stationary distribution is not unique. Treat each class by itself, or choose components='mixture'."
         )
-    inside = np.flatnonzero(labels == closed[0])
-    # pi (P - I) = 0 with the last equation replaced by sum(pi) = 1.
-    A = (P[inside][:, inside].T - eye_array(len(inside))).tolil()
-    A[-1, :] = 1
-    right = np.zeros(len(inside))
-    right[-1] = 1
-    pi = np.zeros(n)
-    pi[inside] = np.maximum(spsolve(A.tocsc(), right), 0)
-    return pi / pi.sum()
 
 
 def _whole(t: Any) -> int:

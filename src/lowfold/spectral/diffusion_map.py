@@ -25,8 +25,10 @@ from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.neighbors.interface import SEEDED, metric_option
 from lowfold.options import documented, memory_limit_option, n_jobs_option, option, random_state_option
-from lowfold.spectral.diffusion_kernel import Nearest, affinities_of
+from lowfold.spectral.diffusion_kernel import affinities_of
 from lowfold.spectral.eigen import solve
+from lowfold.spectral.modes import Modes
+from lowfold.spectral.nearest_affinities import Nearest, NearestAffinities
 from lowfold.spectral.problem import DenseMatrix, EigenProblem, SparseMatrix, Spectrum
 from lowfold.spectral.rows import dense_rows, weighted
 from lowfold.types import Floats
@@ -52,7 +54,9 @@ class DiffusionMap(Estimator):
 
     eigenvalues_ (m,), right_eigenvectors_ and left_eigenvectors_ (n, m), stationary_distribution_ (n,), sigma_,
     embedding_, report_. The kernel is exp(-d^2 / (2 sigma^2)), and a point has affinity 1 to itself.
-    metric="affinity" takes the affinities themselves, dense or sparse.
+    metric="affinity" takes the affinities themselves, dense or sparse. Of a graph in separate components each has its
+    own eigenvectors and stationary distribution, and eigenvalues_ are those of the largest; where only the largest is
+    used, the others' points have probability 0 and right eigenvectors by extension.
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS) | {inputs.AFFINITY}
@@ -84,7 +88,7 @@ class DiffusionMap(Estimator):
         t = _checked_time(t)
         later = copy.copy(self)
         later.t = t
-        later.embedding_ = (self.right_eigenvectors_ * self._powers(t)).astype(self.embedding_.dtype)
+        later.embedding_ = self._modes.coordinates(t).astype(self.embedding_.dtype)
         return later
 
     def diffusion_distance(self, i: Any, j: Any, t: float | None = None, *, source: str = "spectrum") -> Any:
@@ -96,8 +100,7 @@ class DiffusionMap(Estimator):
         check_is_fitted(self)
         t = self.t if t is None else _checked_time(t)
         if source == "spectrum":
-            Y = self.right_eigenvectors_ * self._powers(t)
-            return np.linalg.norm(Y[i] - Y[j], axis=-1)
+            return self._modes.distance(i, j, t)
         if source != "walk" or t != int(t) or t < 0:
             raise ParameterError(
                 f"source={source!r} with t={t:g}: source must be 'spectrum', or 'walk' with a whole number of steps. "
@@ -107,12 +110,33 @@ class DiffusionMap(Estimator):
         return self._walked_distance(i.ravel(), j.ravel(), int(t)).reshape(i.shape)[()]
 
     def random_walk(self) -> Walk:
-        """Returns the walk that the map is read off, computed again from the data."""
+        """Returns the walk that the map is read off, computed again; of the largest piece, where there are several."""
         check_is_fitted(self)
-        return self._affinities.walk(self.alpha, self._threads)
+        walk = self._affinities.walk(self.alpha, self._threads)
+        return walk.part(self._affinities.pieces(len(walk.degrees))[0])
+
+    def generator_eigenvalues(self) -> NDArray[np.float64]:
+        """Returns the eigenvalues per unit of time of the diffusion that the walk approximates: -2 log(lam) / sigma^2.
+
+        A step of the walk is a diffusion for the time sigma^2 / 2. At alpha = 1 these tend to the eigenvalues of the
+        Laplace-Beltrami operator, whatever the density of the sample (m^2 on a circle of radius 1, l (l + 1) on a
+        sphere), as points become more and sigma smaller; at alpha = 1/2 to those of the Fokker-Planck operator. An
+        eigenvalue of the walk of 0 or less has none (inf). Affinities to nearest points only cut the kernel off, and
+        sigma="local" or given affinities have no unit of time.
+        """
+        check_is_fitted(self)
+        sigma = self.sigma_
+        if isinstance(sigma, np.ndarray) or not np.isfinite(sigma):
+            raise ParameterError(
+                f"generator_eigenvalues needs one width of the kernel as its unit, but sigma={self.sigma!r} with "
+                f"metric={self.metric!r} has none. Use a number or 'auto', and rows or distances."
+            )
+        positive = self.eigenvalues_ > 0
+        return np.where(positive, -2 * np.log(np.where(positive, self.eigenvalues_, 1.0)) / sigma**2, np.inf)
 
     def _walked_distance(self, i: NDArray[Any], j: NDArray[Any], t: int) -> NDArray[np.float64]:
-        walk = self.random_walk()
+        walk = self._affinities.walk(self.alpha, self._threads)
+        i, j = self._in_walk(i), self._in_walk(j)
         root = np.sqrt(walk.degrees)
         start = np.zeros((len(root), len(i)))
         start[i, np.arange(len(i))] += 1 / root[i]
@@ -123,6 +147,19 @@ class DiffusionMap(Estimator):
             start = S @ start
         return np.linalg.norm(start, axis=0)
 
+    def _in_walk(self, points: NDArray[Any]) -> NDArray[np.intp]:
+        """The numbers of training points among those that the walk visits."""
+        place = np.full(len(self.embedding_), -1)
+        members = self._affinities.members(len(self.embedding_))
+        place[members] = np.arange(len(members))
+        found = place[points]
+        if (found < 0).any():
+            raise ParameterError(
+                f"Point {points[np.argmin(found)]} lies outside the largest component, which the walk never leaves. "
+                f"Use source='spectrum', or another policy for components."
+            )
+        return found
+
     def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
         self._check(data.n)
         with watch.stage("affinity"):
@@ -130,16 +167,36 @@ class DiffusionMap(Estimator):
             walk = self._affinities.walk(self.alpha, self._threads)
         findings.update(self._affinities.findings())
         with watch.stage("eigenvectors"):
-            spectrum = self._spectrum(walk)
-        findings.update(spectrum.findings())
+            spectra = self._spectra(walk)
+        findings.update(spectra[0].findings())
+        self._thinned = walk.densities**-walk.alpha
+        self._keep(data, walk, spectra)
+        return self._modes.coordinates(self.t)
+
+    def _keep(self, data: inputs.Data, walk: Walk, spectra: list[Spectrum]) -> None:
+        """Stores what users read. Points outside the largest component follow it by their rows of the walk."""
+        members, pieces = self._affinities.members(data.n), self._affinities.pieces(len(walk.degrees))
+        m = len(spectra[0].values) if isinstance(self.n_components, Significant) else self.n_components
+        values, V, shares = np.zeros((len(pieces), m)), np.zeros((len(members), m)), np.zeros(len(members))
+        piece, volumes = np.zeros(data.n, np.intp), np.zeros(len(pieces))
+        for number, (points, spectrum) in enumerate(zip(pieces, spectra, strict=True)):
+            count = len(spectrum.values)
+            values[number, :count], V[points, :count] = spectrum.values, spectrum.vectors
+            piece[members[points]] = number
+            volumes[number] = walk.degrees[points].sum()
+            shares[points] = walk.degrees[points] / volumes[number]
         root = np.sqrt(walk.degrees)[:, None]
+        right, left, stationary = np.zeros((data.n, m)), np.zeros((data.n, m)), np.zeros(data.n)
+        right[members], left[members], stationary[members] = V / root, V * root, shares
+        if len(members) < data.n:
+            assert isinstance(self._affinities, NearestAffinities)
+            outside = np.setdiff1d(np.arange(data.n), members)
+            extended = Modes(right[members], values, piece[members], volumes).basis(0.0)
+            right[outside] = weighted(self._affinities.outside_rows(data, self._thinned), extended)
         self.sigma_ = self._affinities.bandwidth.sigma
-        self.eigenvalues_ = spectrum.values
-        self.right_eigenvectors_ = spectrum.vectors / root
-        self.left_eigenvectors_ = spectrum.vectors * root
-        self.stationary_distribution_ = walk.degrees / walk.degrees.sum()
-        self._densities = walk.densities
-        return self.right_eigenvectors_ * self._powers(self.t)
+        self.eigenvalues_ = values[0]
+        self.right_eigenvectors_, self.left_eigenvectors_, self.stationary_distribution_ = right, left, stationary
+        self._modes = Modes(right, values, piece, volumes)
 
     def _check(self, n: int) -> None:
         least = 1 if isinstance(self.n_components, Significant) else self.n_components
@@ -154,14 +211,24 @@ class DiffusionMap(Estimator):
                 f"nothing to act on. Leave both at their defaults (sigma='auto', graph='dense')."
             )
 
-    def _spectrum(self, walk: Walk) -> Spectrum:
+    def _spectra(self, walk: Walk) -> list[Spectrum]:
+        """Of each piece; the largest has as many vectors as are wanted, smaller ones up to as many as they have."""
+        pieces = [walk.part(points) for points in self._affinities.pieces(len(walk.degrees))]
+        first = self._spectrum(pieces[0])
+        m = len(first.values)
+        return [first, *(solve(self._problem(part), min(m, len(part.degrees) - 1)) for part in pieces[1:])]
+
+    def _problem(self, walk: Walk) -> EigenProblem:
         matrix: SparseMatrix | DenseMatrix = (
             SparseMatrix(walk.S, self._threads) if issparse(walk.W) else DenseMatrix(walk.W, self._threads, walk.scale)
         )
-        problem = EigenProblem(matrix, trivial=walk.root[:, None])
+        return EigenProblem(matrix, trivial=walk.root[:, None])
+
+    def _spectrum(self, walk: Walk) -> Spectrum:
+        problem, most = self._problem(walk), len(walk.degrees) - 1
         if not isinstance(self.n_components, Significant):
-            return solve(problem, self.n_components)
-        least, most, m = 1 - self.n_components.delta, matrix.n - 1, min(FIRST_LOOK, matrix.n - 1)
+            return solve(problem, min(self.n_components, most))
+        least, m = 1 - self.n_components.delta, min(FIRST_LOOK, most)
         while True:
             spectrum = solve(problem, m)
             large = np.abs(spectrum.values) ** self.t >= least
@@ -170,27 +237,10 @@ class DiffusionMap(Estimator):
             m = min(2 * m, most)
         return spectrum.first(max(1, int(np.argmin(large)) if not large.all() else m))
 
-    def _powers(self, t: float) -> NDArray[np.float64]:
-        """lam^t; a negative eigenvalue has no real power but for a whole number of steps."""
-        lam = self.eigenvalues_
-        noise = np.abs(lam) <= 1e-12
-        if t != int(t) and (lam[~noise] < 0).any():
-            raise ParameterError(
-                f"t={t:g} is not a whole number, but eigenvalue {lam[~noise].min():.3g} is negative and has no such "
-                f"power. Use a whole t, or fewer components."
-            )
-        return np.where(noise, float(t == 0), np.sign(lam) ** int(t) * np.abs(np.where(noise, 1.0, lam)) ** t)
-
     def _place(self, data: inputs.Data) -> Floats:
-        basis = self.right_eigenvectors_ * self._factors()
-        rows = self._affinities.new_rows(data.values, self._densities, self.alpha, self._threads)
+        basis = self._modes.basis(self.t)[self._affinities.members(len(self._modes.piece))]
+        rows = self._affinities.new_rows(data.values, self._thinned, self._threads)
         return np.concatenate([_times(P, basis, self._threads) for P in rows])
-
-    def _factors(self) -> NDArray[np.float64]:
-        """lam^t / lam, 0 for eigenvalues that are only rounding."""
-        lam = self.eigenvalues_
-        large = np.abs(lam) > 1e-12
-        return np.where(large, self._powers(self.t) / np.where(large, lam, 1.0), 0.0)
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         m = FIRST_LOOK if isinstance(self.n_components, Significant) else self.n_components

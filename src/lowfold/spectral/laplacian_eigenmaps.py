@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
-from lowfold.affinity.gaussian import check_width, gaussian
+from lowfold.affinity.gaussian import LEAST_WEIGHT, check_width, gaussian
 from lowfold.affinity.walk import Walk, row_sums, walk_of
 from lowfold.estimator import Stopwatch
 from lowfold.neighbors.radius import Within
@@ -25,8 +25,6 @@ from lowfold.spectral.graph_method import GraphMethod, Piece, Solved
 from lowfold.spectral.problem import EigenProblem, SparseMatrix
 from lowfold.spectral.rows import walked
 from lowfold.types import Floats
-
-LEAST_WEIGHT = 1e-10  # of an edge that is there: a bridge, or a far point, would otherwise fall off the graph
 
 
 @documented
