@@ -155,7 +155,7 @@ class Layout:
         pairs, count = -pushes * (degrees[i] + degrees[j]) * apart, n * (n - 1) / 2
         loss, error = count * pairs.mean(), count * pairs.std() / np.sqrt(SAMPLE)
         if len(values):
-            chosen = rng.integers(len(values), size=SAMPLE)
+            chosen = np.sort(rng.integers(len(values), size=SAMPLE))
             together, _ = self._logs(np.searchsorted(begin, chosen, side="right") - 1, columns[chosen])
             edges, half = -values[chosen] / largest * together, len(values) / 2
             loss, error = loss + half * edges.mean(), np.hypot(error, half * edges.std() / np.sqrt(SAMPLE))
