@@ -8,7 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-LIBRARIES = ("lowfold", "numpy", "scipy", "scikit-learn", "tapkee", "pyamg", "pynndescent", "numba", "faiss-cpu")
+LIBRARIES = (
+    "lowfold", "numpy", "scipy", "scikit-learn", "umap-learn", "tapkee", "pyamg", "pynndescent", "numba", "faiss-cpu"
+)
 
 
 def description() -> dict[str, Any]:

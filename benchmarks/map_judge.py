@@ -99,7 +99,12 @@ class MapJudge:
     def rank_correlation(self, Y: NDArray[np.float32]) -> float:
         """Spearman's correlation of distances in data and embedding, over random pairs."""
         a, b = np.random.default_rng(2).integers(len(Y), size=(2, PAIRS))
-        inside = np.linalg.norm((self.X[a] - self.X[b]).astype(np.float64), axis=1)
+        inside = np.concatenate(
+            [
+                np.linalg.norm((self.X[a[part]] - self.X[b[part]]).astype(np.float64), axis=1)
+                for part in np.array_split(np.arange(PAIRS), 200)  # images have too many pixels for all at once
+            ]
+        )
         outside = np.linalg.norm((Y[a] - Y[b]).astype(np.float64), axis=1)
         return float(spearmanr(inside, outside).statistic)
 

@@ -22,6 +22,8 @@ SCRIPTS = (
     "tsne",
     "forces",
     "schedules",
+    "umap_speed",
+    "umap_quality",
 )
 
 

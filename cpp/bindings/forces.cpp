@@ -191,22 +191,39 @@ NewArray<float, 2> placed(const std::tuple<Matrix<float>, Matrix<std::int32_t>, 
     return out;
 }
 
-/// curve: a, b, strength; epoch: number, step, negatives, seed. Without `others` the points move among themselves.
-NewArray<float, 2> layout_epoch(const Sparse<std::uint32_t>& edges, const Matrix<float>& Y,
-                                const std::optional<Matrix<float>>& others,
-                                const std::tuple<float, float, float>& curve,
-                                const std::tuple<std::uint32_t, float, int, std::uint32_t>& epoch, int threads) {
+/// Epoch: number, step, negatives, seed. Curve: a, b, strength.
+using EpochOf = std::tuple<std::uint32_t, float, int, std::uint32_t>;
+using CurveOf = std::tuple<float, float, float>;
+
+template <bool BOTH, class Others>
+NewArray<float, 2> epoch_of(const Sparse<std::uint32_t>& edges, const Matrix<float>& Y, const Matrix<float>& near,
+                            const Others& others, const CurveOf& curve, const EpochOf& epoch, int threads) {
     auto out = new_matrix<float>(Y.shape(0), Y.shape(1));
-    const auto [a, b, strength] = curve;
-    const auto [number, step, negatives, seed] = epoch;
-    const Epoch how{number, step, negatives, seed, !others};
+    const auto how = std::make_from_tuple<Epoch>(epoch);
     with_dimensions(Y.shape(1), [&]<int D>() {
         run(threads, [&](const Context& context) {
-            Layout<D>(view(edges), view(Y), others ? view(*others) : view(Y), Curve{a, b, strength}, how)
+            Layout<D, BOTH>(view(edges), view(Y), view(near), others(context), std::make_from_tuple<Curve>(curve), how)
                 .run(context, out.data());
         });
     });
     return out;
+}
+
+/// The points move among themselves; `order` is one by lot.
+NewArray<float, 2> layout_epoch(const Sparse<std::uint32_t>& edges, const Matrix<float>& Y,
+                                const Vector<std::int32_t>& order, const CurveOf& curve, const EpochOf& epoch,
+                                int threads) {
+    if (order.shape(0) != Y.shape(0)) throw nb::value_error("the order must have an entry for each point");
+    return epoch_of<true>(
+        edges, Y, Y, [&](const Context& context) { return Crowd(context, view(Y), order.data()); }, curve, epoch,
+        threads);
+}
+
+/// The points move among fixed others, to which the edges lead.
+NewArray<float, 2> placing_epoch(const Sparse<std::uint32_t>& edges, const Matrix<float>& Y,
+                                 const Matrix<float>& others, const CurveOf& curve, const EpochOf& epoch, int threads) {
+    return epoch_of<false>(
+        edges, Y, others, [&](const Context&) { return Fixed(view(others)); }, curve, epoch, threads);
 }
 
 }  // namespace
@@ -225,7 +242,17 @@ void bind_forces(nb::module_& m) {
             return JointAffinity(view(neighbors), P.data(), FuzzyUnion{mix}).build(context);
         }));
     });
-    m.def("layout_epoch", &layout_epoch, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+    m.def(
+        "firing_edges",
+        [](const Sparse<float>& graph, float largest, std::uint32_t epochs, std::optional<std::uint32_t> seed,
+           int threads) {
+            return arrays(run(threads, [&](const Context& context) {
+                return firing_edges(context, view(graph), largest, epochs, seed);
+            }));
+        },
+        nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
+    m.def("layout_epoch", &layout_epoch);
+    m.def("placing_epoch", &placing_epoch);
     m.def("spread", &spread, nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
     m.def("gather", &gathered);
     m.def("column_bounds", &bounds);

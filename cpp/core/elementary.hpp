@@ -1,6 +1,7 @@
 // exp and log of whole vectors, in arithmetic alone: the same bits on every instruction set.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -65,6 +66,38 @@ inline V logarithm(V x) {
         sum = sum * s + 2.0f;
         return sum * t + __builtin_convertvector(n, V) * 0.69314718f;
     }
+}
+
+/// x^b for normal x > 0 where the result is normal too. Relative error 4e-6 (1 + b), at a third of the cost of
+/// exponential(b logarithm(x)). x^b = 2^(b log2 x), with best polynomials for log2 m on [sqrt(1/2), sqrt(2)) and for
+/// 2^f on [-1/2, 1/2]. Several vectors go step by step together: each is one long chain of operations.
+template <class V, std::size_t N>
+inline std::array<V, N> power(const std::array<V, N>& x, float b) {
+    static_assert(IS_FLOATS<V>);
+    using Integers = IntegersOf<V>;
+    constexpr std::int32_t ROOT_HALF = 0x3f3504f3;
+    constexpr float ROUND = 12582912.0f;  // as in `exponential`
+    constexpr float LOG[] = {0.32214299f, -0.36748374f, 0.47934967f, -0.72113228f, 1.44271338f};
+    constexpr float EXP[] = {0.05591786f, 0.24024744f, 0.69312179f, 0.99999928f};
+    std::array<V, N> t, sum, shifted, out;
+    std::array<Integers, N> n;
+    for (std::size_t v = 0; v < N; ++v) {
+        n[v] = ((Integers)x[v] - ROOT_HALF) >> 23;
+        t[v] = (V)((Integers)x[v] - (n[v] << 23)) - 1.0f;
+        sum[v] = V{} - 0.20660528f;
+    }
+    for (const float coefficient : LOG)
+        for (std::size_t v = 0; v < N; ++v) sum[v] = sum[v] * t[v] + coefficient;
+    for (std::size_t v = 0; v < N; ++v) {
+        const V exponent = b * (sum[v] * t[v] + __builtin_convertvector(n[v], V));
+        shifted[v] = exponent + ROUND;
+        t[v] = exponent - (shifted[v] - ROUND);
+        sum[v] = V{} + 0.00957010f;
+    }
+    for (const float coefficient : EXP)
+        for (std::size_t v = 0; v < N; ++v) sum[v] = sum[v] * t[v] + coefficient;
+    for (std::size_t v = 0; v < N; ++v) out[v] = (V)((Integers)sum[v] + ((Integers)shifted[v] << 23));
+    return out;
 }
 
 }  // namespace lowfold

@@ -93,6 +93,20 @@ inline std::uint32_t at_most(Vec<float> a, Vec<float> b) {
 #endif
 }
 
+/// Bit i is set where lane i of `a` is below `b`'s.
+inline std::uint32_t below(Vec<std::uint32_t> a, Vec<std::uint32_t> b) {
+#if defined(__AVX512F__)
+    return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return _mm256_movemask_ps((__m256)(a < b));
+#else
+    const auto less = a < b;
+    std::uint32_t bits = 0;
+    for (int i = 0; i < LANES<std::uint32_t>; ++i) bits |= (less[i] & 1u) << i;
+    return bits;
+#endif
+}
+
 /// 0, 1, 2, ...
 inline Vec<std::int32_t> lane_numbers() {
     Vec<std::int32_t> numbers{};

@@ -52,15 +52,16 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
     """
 
     remembers: ClassVar[bool] = True
+    supervised: ClassVar[bool] = False  # whether y, where it is given, changes the embedding
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learns the embedding of X and returns the estimator. `y` is ignored, as pipelines expect."""
-        self._learn(X)
+        """Learns the embedding of X and returns the estimator. Methods without labels ignore y, as pipelines expect."""
+        self._learn(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
-        """Learns and returns the embedding of X, of shape (n_samples, n_components). `y` is ignored."""
-        self._learn(X)
+        """Learns and returns the embedding of X, of shape (n_samples, n_components); y as in `fit`."""
+        self._learn(X, y)
         return self.embedding_.copy()
 
     def transform(self, X: Any) -> Floats:
@@ -79,9 +80,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
             )
         return int(self._memory(int(n_samples), int(n_features)))
 
-    def _learn(self, X: Any) -> None:
+    def _learn(self, X: Any, y: Any) -> None:
         validate(self)
         data = self._read(X, fitting=True)
+        if self.supervised and y is not None:
+            data = dataclasses.replace(data, target=y)
         memory = self._memory(data.n, data.values.shape[1])
         check_memory(memory, getattr(self, "memory_limit", None), f"{type(self).__name__} on {data.n} samples", self)
         watch = Stopwatch()

@@ -32,10 +32,14 @@ _MAGNITUDES = {np.dtype(np.float32): (1e-15, 1e17), np.dtype(np.float64): (1e-14
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Checked input: its kind, and a C-ordered float32 or float64 array or a CSR matrix. Nothing writes to it."""
+    """Checked input: its kind, and a C-ordered float32 or float64 array or a CSR matrix. Nothing writes to it.
+
+    target: y as it was given to `fit`, for methods that use it.
+    """
 
     kind: str
     values: Any
+    target: Any = None
 
     @property
     def n(self) -> int:

@@ -16,6 +16,10 @@ LawCode: TypeAlias = tuple[str, float]  # name, degrees of freedom
 GridShape: TypeAlias = tuple[list[int], list[float], float]  # nodes in each direction, the first node, the spacing
 Sparse: TypeAlias = tuple[NDArray[np.int64], Indices, Floats]  # a matrix by rows: begin, columns, values
 
+FiringEdges: TypeAlias = tuple[NDArray[np.int64], Indices, NDArray[np.uint32]]  # edges with their words, see firing.hpp
+CurveCode: TypeAlias = tuple[float, float, float]  # a, b, strength of the repulsion
+EpochCode: TypeAlias = tuple[int, float, int, int]  # its number from 1 on, step, negatives, seed
+
 
 class SearchIndex(Protocol):
     """Points in cells, ready for neighbour search (cpp/core/knn.hpp)."""
@@ -95,20 +99,20 @@ class ForceKernels(Protocol):
     def fuzzy_union(self, neighbors: Indices, P: Floats, mix: float, threads: int, /) -> Sparse:
         """mix (P + P^T - P o P^T) + (1 - mix) P o P^T."""
 
-    def layout_epoch(
-        self,
-        edges: tuple[NDArray[np.int64], Indices, NDArray[np.uint32]],
-        Y: Floats,
-        others: Floats | None,
-        curve: tuple[float, float, float],
-        epoch: tuple[int, float, int, int],
-        threads: int,
-        /,
-    ) -> Floats:
-        """Where the points are after an epoch, among themselves or among fixed others.
+    def firing_edges(
+        self, graph: Sparse, largest: float, epochs: int, seed: int | None, threads: int, /
+    ) -> FiringEdges:
+        """The edges that fire in so many epochs with their words 2^32 w / largest; rows in an order by lot (seed)."""
 
-        curve: a, b, strength of the repulsion; epoch: its number from 1 on, step, negatives, seed.
-        """
+    def layout_epoch(
+        self, edges: FiringEdges, Y: Floats, order: Indices, curve: CurveCode, epoch: EpochCode, threads: int, /
+    ) -> Floats:
+        """Where the points are after an epoch among themselves; order: all of them, by lot."""
+
+    def placing_epoch(
+        self, edges: FiringEdges, Y: Floats, others: Floats, curve: CurveCode, epoch: EpochCode, threads: int, /
+    ) -> Floats:
+        """Where new points are after an epoch among fixed others."""
 
     def attraction(self, P: Sparse, Y: Floats, law: LawCode, threads: int, /) -> Floats:
         """sum_j p_ij (-w' / w)(r_ij) (y_i - y_j) for each point."""

@@ -11,14 +11,15 @@ from scipy.sparse import csr_array
 
 from lowfold import inputs
 from lowfold.affinity.fuzzy import fuzzy_rows, fuzzy_union, mean_distance
+from lowfold.affinity.targets import Target, read_target, with_labels, with_numbers
 from lowfold.backend import native, resources
 from lowfold.errors import DataError
-from lowfold.force.affinities import ORDER_NEIGHBORS, good_order
+from lowfold.force.affinities import ORDER_NEIGHBORS, GivenAffinities, good_order
 from lowfold.force.start import spectral
-from lowfold.neighbors.index import index_of
+from lowfold.neighbors.index import build_index, index_of
 from lowfold.neighbors.interface import Settings
 from lowfold.options import documented, option
-from lowfold.types import Floats
+from lowfold.types import Floats, Indices
 
 GAP = 1.5  # of the widest component: how far apart components are set at the start
 
@@ -35,6 +36,12 @@ class Fuzzy:
     components: str = option(
         "separate", choices=("separate", "error"), help="way to treat a graph that falls into components"
     )
+    target: str = option(
+        "auto",
+        choices=("auto", "labels", "numbers"),
+        help="what y holds, where it is given; 'auto': numbers if any of them is not whole, else labels, -1 unknown",
+    )
+    target_weight: float = option(0.5, low=0, high=1, help="how much y counts against the data: 0 nothing, 1 alone")
 
 
 class FuzzyGraph:
@@ -46,18 +53,15 @@ class FuzzyGraph:
 
     def __init__(self, data: inputs.Data, n_neighbors: int, settings: Settings, graph: str | Fuzzy) -> None:
         self.fuzzy = Fuzzy() if isinstance(graph, str) else graph
-        threads = resources.thread_count(settings.n_jobs)
-        self.index = index_of(data, settings)
-        found = self.index.query(None, n_neighbors - 1)
-        self._recall = found.recall
-        self.mean = mean_distance(found.distances)
-        P = fuzzy_rows(found.distances, self.fuzzy.local_connectivity, self.mean, threads)
-        self.order = good_order(found.indices[:, :ORDER_NEIGHBORS], threads)
-        place = np.empty(data.n, np.int32)
-        place[self.order] = np.arange(data.n, dtype=np.int32)
-        self.entries = fuzzy_union(
-            place[found.indices[self.order]], P[self.order], self.fuzzy.set_op_mix_ratio, threads
-        )
+        self._threads = resources.thread_count(settings.n_jobs)
+        self._target = None if data.target is None else read_target(data.target, data.n, self.fuzzy.target)
+        self._recall: float | None = None
+        if data.kind == inputs.AFFINITY:
+            self._given(data.values)
+        else:
+            self._built(data, n_neighbors, settings)
+        if self._target is not None:
+            self._sharpen(self._target.taken(self.order), n_neighbors, settings)
         lowest = native.kernels.components(self.entries)
         _, self.labels, sizes = np.unique(lowest, return_inverse=True, return_counts=True)
         self.sizes = np.sort(sizes)[::-1]
@@ -68,16 +72,59 @@ class FuzzyGraph:
                 f"n_neighbors, or use Fuzzy(components='separate')."
             )
 
+    def _built(self, data: inputs.Data, n_neighbors: int, settings: Settings) -> None:
+        """By the neighbours of each point."""
+        self.index = index_of(data, settings)
+        found = self.index.query(None, n_neighbors - 1)
+        self._recall = found.recall
+        self.mean = mean_distance(found.distances)
+        P = fuzzy_rows(found.distances, self.fuzzy.local_connectivity, self.mean, self._threads)
+        self.order = good_order(found.indices[:, :ORDER_NEIGHBORS], self._threads)
+        place = np.empty(data.n, np.int32)
+        place[self.order] = np.arange(data.n, dtype=np.int32)
+        self.entries = fuzzy_union(
+            place[found.indices[self.order]], P[self.order], self.fuzzy.set_op_mix_ratio, self._threads
+        )
+
+    def _given(self, W: Any) -> None:
+        """The user's own degrees, as shares of the largest one."""
+        self._affinities = GivenAffinities(W)
+        self.order = self._affinities.order
+        begin, columns, values = self._affinities.entries(1.0, self._threads)
+        self.entries = begin, columns, values / values.max()
+
+    def _sharpen(self, target: Target, n_neighbors: int, settings: Settings) -> None:
+        if target.codes is not None:
+            self.entries = with_labels(self.entries, target.codes, self.fuzzy.target_weight)
+            return
+        assert target.numbers is not None
+        found = build_index(target.numbers, n_jobs=settings.n_jobs).query(None, n_neighbors - 1)
+        P = fuzzy_rows(found.distances, self.fuzzy.local_connectivity, mean_distance(found.distances), self._threads)
+        other = fuzzy_union(found.indices, P, self.fuzzy.set_op_mix_ratio, self._threads)
+        self.entries = with_numbers(self.entries, other, self.fuzzy.target_weight)
+
+    def new(self, values: Any, k: int) -> tuple[Indices, Floats]:
+        """(neighbours, degrees) of each new point."""
+        if self._recall is None:
+            neighbors, P = self._affinities.new(values, self._threads)
+            return neighbors, P / np.maximum(P.max(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        found = self.index.query(values, k)
+        return found.indices, fuzzy_rows(found.distances, self.fuzzy.local_connectivity, self.mean, self._threads)
+
     def matrix(self) -> csr_array:
         """In the order of the data."""
-        begin, columns, values = self.entries
         n = len(self.order)
-        rows = np.repeat(self.order, np.diff(begin))
-        return csr_array((values, (rows, self.order[columns])), shape=(n, n))
+        place = np.empty(n, np.int32)
+        place[self.order] = np.arange(n, dtype=np.int32)
+        begin, columns, values = native.kernels.permuted(self.entries, place, self._threads)
+        return csr_array((values, columns, begin), shape=(n, n))
 
     def findings(self) -> dict[str, Any]:
         """For the report of a fit."""
-        found: dict[str, Any] = {"neighbour recall": self._recall, "edges": len(self.entries[1]) // 2}
+        found: dict[str, Any] = {} if self._recall is None else {"neighbour recall": self._recall}
+        found["edges"] = len(self.entries[1]) // 2
+        if self._target is not None:
+            found["target"] = self._target.findings()
         listed = ", ".join(str(size) for size in self.sizes[:5]) + (" ..." if self.count > 5 else "")
         found["components"] = 1 if self.count == 1 else f"{self.count}, of sizes {listed}, set side by side"
         return found

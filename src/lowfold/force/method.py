@@ -14,7 +14,7 @@ from lowfold import inputs
 from lowfold.affinity.perplexity import WIDTH, scales
 from lowfold.backend import native
 from lowfold.errors import ConvergenceWarning, ParameterError
-from lowfold.estimator import Estimator, Stopwatch
+from lowfold.estimator import Stopwatch
 from lowfold.force.affinities import affinities_of
 from lowfold.force.descend import Descent
 from lowfold.force.law import GAUSSIAN, Law
@@ -22,17 +22,18 @@ from lowfold.force.problem import GLOBAL, NONE, ForceProblem
 from lowfold.force.repulsion import GRID_DIMENSIONS, Grid, Tree, engine_of, repulsion_option
 from lowfold.force.schedule import Annealed, Classical, Phase, schedule_of, schedule_option
 from lowfold.force.start import init_option, start_of
+from lowfold.force.watched import Watched
 from lowfold.neighbors.engines import Exact
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
-from lowfold.types import Floats, Report, Step
+from lowfold.types import Floats, Step
 
 LOWEST_PACE = 1 / 16  # of the steps: so short, they must have torn the embedding before they were found too long
 MOST_PROMISE = 1e-3  # of the loss, by one more step: an optimisation at rest promises less than a hundredth of that
 GRID_BYTES = 50_000_000  # of a grid with its transforms, as large as embeddings become
 
 
-class ForceMethod(Estimator):
+class ForceMethod(Watched):
     """Points that attract each other by their affinities in the data, and repel each other in the embedding."""
 
     accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS) | {inputs.AFFINITY}
@@ -63,23 +64,14 @@ class ForceMethod(Estimator):
         last = [phase for phase in self._phases() if phase.name == "descent"][-1]
         count = last.iterations if max_iter is None else max_iter
         tolerance = last.tolerance if max_iter is None else None
-        findings = dict(self.report_.findings)
         phase = dataclasses.replace(last, iterations=count, tolerance=tolerance)
-        self._drain(ForceMethod._optimise(self, [phase]))  # not a method's own way there, which lies behind
-        self.embedding_ = self._finished(findings).astype(self.embedding_.dtype)
-        self.report_ = dataclasses.replace(self.report_, findings=findings)
+        self._resume(ForceMethod._optimise(self, [phase]))  # not a method's own way there, which lies behind
         return self
 
     def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
         self._prepare(data, watch, findings)
-        with watch.stage("optimisation"):
-            try:
-                self._drain(self._optimise(self._phases()))
-            except KeyboardInterrupt:
-                self.embedding_ = self._finished(findings).astype(data.values.dtype)
-                memory = self._memory(data.n, data.values.shape[1])
-                self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
-                raise
+        with watch.stage("optimisation"), self._kept_when_interrupted(data, watch, findings):
+            self._drain(self._optimise(self._phases()))
         with watch.stage("finish"):
             return self._finished(findings)
 
@@ -144,11 +136,8 @@ class ForceMethod(Estimator):
                 descent.gradient_norm if looked else None,
             )
 
-    def _drain(self, steps: Iterator[Step]) -> None:
-        callback = schedule_of(self.schedule).callback
-        for step in steps:
-            if callback is not None and callback(step) is True:
-                break
+    def _callback(self) -> Callable[[Step], Any] | None:
+        return schedule_of(self.schedule).callback
 
     def _finished(self, findings: dict[str, Any]) -> Floats:
         """The embedding in the order of the data; what the optimisation says about itself is stored."""

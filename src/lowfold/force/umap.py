@@ -8,38 +8,43 @@ drawn by lot push (`sampled.py` says which cross-entropy that makes). Steps shor
 
 from __future__ import annotations
 
-import dataclasses
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
-from lowfold.affinity.fuzzy import fuzzy_rows
-from lowfold.backend import native
 from lowfold.errors import ParameterError
-from lowfold.estimator import Estimator, Stopwatch
+from lowfold.estimator import Stopwatch
 from lowfold.force.fuzzy_graph import Fuzzy, FuzzyGraph, start_by_components
+from lowfold.force.preimages import Preimages
 from lowfold.force.sampled import Curve, Epochs, Layout, curve_of, epochs_of
 from lowfold.force.start import init_option, start_of
+from lowfold.force.watched import Watched
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
-from lowfold.types import Floats, Report, Step
+from lowfold.types import Floats, Step
 
-BOX = 10.0  # longest side of the start
+WIDTH = 1.2  # standard deviation of the start: groups a few units across can still pass each other
 NOISE = 1e-4  # keeps points apart that a start puts in one place
 NEW_EPOCHS, NEW_STEP = 100, 0.25  # for new points, which begin among their neighbours
 
 
-class UMAP(Estimator):
+class UMAP(Watched):
     """UMAP: lowers the cross-entropy between fuzzy neighbourhoods in the data and in the embedding.
 
     embedding_, graph_ (the fuzzy union, sparse), loss_ and loss_error_ (sampled cross-entropy and its standard error),
     history_ (epoch, loss, error), n_iter_ (epochs), report_. The same bits for any number of threads.
+
+    `fit(X, y)` draws points with the same label (-1: unknown), or with near numbers, together: Fuzzy(target=...).
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS)
+    accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS) | {inputs.AFFINITY}
+    supervised: ClassVar[bool] = True
 
     n_components: int = option(2, low=1, help="number of coordinates of the embedding")
     n_neighbors: int = option(15, low=2, help="number of neighbours of each point, itself counted as the first")
@@ -59,11 +64,40 @@ class UMAP(Estimator):
     def resume(self, n_epochs: int, learning_rate: float = 0.25) -> UMAP:
         """Goes on from the embedding for some more epochs, with steps that shorten to nothing again."""
         check_is_fitted(self)
-        findings = dict(self.report_.findings)
-        self._drain(self._layout.run(n_epochs, learning_rate))
-        self.embedding_ = self._finished(findings).astype(self.embedding_.dtype)
-        self.report_ = dataclasses.replace(self.report_, findings=findings)
+        self._resume(self._steps(n_epochs, learning_rate))
         return self
+
+    def inverse_transform(self, Y: Any) -> Any:
+        """Returns rows of the data space for coordinates in the embedding, each by itself, in any number of dimensions.
+
+        The mean of the rows of the nearest embedded points, weighted by the degrees to which these belong to y; the
+        coordinates of a training point give its own row. A warning says how many lie where there are no points.
+        """
+        back = self._back()
+        Y = back.read(Y)
+        outside = int((~back.supported(Y)).sum())
+        if outside:
+            warnings.warn(
+                f"{outside} of {len(Y)} coordinates lie outside of the embedding's support, where no points are: the "
+                f"rows returned for them say little. in_support(Y) tells which.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return back.rows(Y)
+
+    def in_support(self, Y: Any) -> NDArray[np.bool_]:
+        """Returns for each row of coordinates whether it lies among embedded points.
+
+        It does if its nearest one is no farther away than that one's own last neighbour in the embedding.
+        """
+        back = self._back()
+        return back.supported(back.read(Y))
+
+    @property
+    def graph_(self) -> csr_array:
+        """The fuzzy graph, a sparse matrix in the order of the data, made anew at each call."""
+        check_is_fitted(self)
+        return self._graph.matrix()
 
     def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
         self._check(data)
@@ -76,19 +110,14 @@ class UMAP(Estimator):
             Y = self._start(data, seed)
         self._curve = curve_of(self.min_dist)
         self._layout = Layout(self._graph.entries, Y, self._curve, epochs, (seed, self._threads))
+        self._rows = data
         self._equal = None if self._training is None else self._training.find(data.values, self._threads)
-        with watch.stage("layout"):
-            try:
-                self._drain(self._layout.run(epochs.count(data.n), epochs.learning_rate))
-            except KeyboardInterrupt:
-                self.embedding_ = self._finished(findings).astype(data.values.dtype)
-                memory = self._memory(data.n, data.values.shape[1])
-                self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
-                raise
+        with watch.stage("layout"), self._kept_when_interrupted(data, watch, findings):
+            self._drain(self._steps(epochs.count(data.n), epochs.learning_rate))
         return self._finished(findings)
 
     def _start(self, data: inputs.Data, seed: int) -> Floats:
-        """In the order of the graph, with a longest side of BOX; a given one as it is."""
+        """In the order of the graph, its widest coordinate with a standard deviation of WIDTH; a given one as it is."""
         init = "spectral" if isinstance(self.init, str) and self.init == "auto" else self.init
         d, order = self.n_components, self._graph.order
         if isinstance(init, str) and init == "spectral" and self._graph.count > 1:
@@ -97,16 +126,16 @@ class UMAP(Estimator):
             Y = start_of(init, data, (self._graph.entries, order), (d, 1.0, seed), self.n_jobs)
         if not isinstance(init, str):
             return Y.astype(np.float32)
-        side = float(np.ptp(Y, axis=0).max()) if len(Y) else 1.0
         noise = NOISE * np.random.default_rng(seed).standard_normal(Y.shape)
-        return (BOX / max(side, 1e-12) * (Y - Y.min(axis=0)) + noise).astype(np.float32)
+        scale = WIDTH / max(float(Y.std(axis=0, dtype=np.float64).max()), 1e-12)
+        return (scale * (Y - Y.mean(axis=0, dtype=np.float64)) + noise).astype(np.float32)
 
-    def _drain(self, steps: Iterator[tuple[int, Floats, float | None]]) -> None:
-        callback = epochs_of(self.schedule).callback
-        for epoch, Y, loss in steps:
-            step = Step(epoch, "layout", Y, self._graph.order, loss, None)
-            if callback is not None and callback(step) is True:
-                break
+    def _steps(self, count: int, rate: float) -> Iterator[Step]:
+        for epoch, Y, loss in self._layout.run(count, rate):
+            yield Step(epoch, "layout", Y, self._graph.order, loss, None)
+
+    def _callback(self) -> Callable[[Step], Any] | None:
+        return epochs_of(self.schedule).callback
 
     def _finished(self, findings: dict[str, Any]) -> Floats:
         layout = self._layout
@@ -114,23 +143,30 @@ class UMAP(Estimator):
         self.history_ = np.array(layout.history)
         self.n_iter_ = layout.epoch
         self.loss_, self.loss_error_ = (float(value) for value in self.history_[-1, 1:])
-        self.graph_ = self._graph.matrix()
         findings.update(epochs=self.n_iter_, loss=self.loss_, **{"loss error": self.loss_error_})
+        if layout.ended:
+            findings["ended"] = "by the loss, which no longer fell by more than its error"
         findings.update(a=self._curve[0], b=self._curve[1])
         Y = np.empty_like(layout.Y)
         Y[self._graph.order] = layout.Y
         if self._equal is not None:
             Y = Y[self._equal]  # equal rows lie in one place
         self._frozen = Y
+        self._preimages: Preimages | None = None
         return Y
 
+    def _back(self) -> Preimages:
+        check_is_fitted(self)
+        if self._preimages is None:
+            self._preimages = Preimages(self._rows, self._frozen, self.n_neighbors - 1, self.n_jobs)
+        return self._preimages
+
     def _place(self, data: inputs.Data) -> Floats:
-        found = self._graph.index.query(data.values, min(self.n_neighbors - 1, len(self._frozen)))
-        P = fuzzy_rows(found.distances, self._graph.fuzzy.local_connectivity, self._graph.mean, self._threads)
+        neighbors, P = self._graph.new(data.values, min(self.n_neighbors - 1, len(self._frozen)))
         weights = P / P.sum(axis=1, keepdims=True)
-        start = np.einsum("ij,ijd->id", weights, self._frozen[found.indices]).astype(np.float32)
+        start = np.einsum("ij,ijd->id", weights, self._frozen[neighbors]).astype(np.float32)
         n, k = P.shape
-        entries = np.arange(0, n * k + 1, k, dtype=np.int64), found.indices.ravel(), P.ravel()
+        entries = np.arange(0, n * k + 1, k, dtype=np.int64), neighbors.ravel(), P.ravel()
         epochs = epochs_of(self.schedule)
         layout = Layout(entries, start, self._curve, epochs, (seed_of(0), self._threads), self._frozen)
         for _ in layout.run(NEW_EPOCHS, NEW_STEP * epochs.learning_rate):
@@ -138,7 +174,12 @@ class UMAP(Estimator):
         return layout.Y
 
     def _check(self, data: inputs.Data) -> None:
-        if self.n_neighbors > data.n:
+        if self.metric == "affinity" and self.n_neighbors != UMAP.n_neighbors:
+            raise ParameterError(
+                f"With metric='affinity' X holds the affinities, so n_neighbors={self.n_neighbors} has nothing to act "
+                f"on. Leave it at its default, {UMAP.n_neighbors}."
+            )
+        if self.n_neighbors > data.n and self.metric != "affinity":
             raise ParameterError(
                 f"n_neighbors={self.n_neighbors} (each point itself counted) needs at least as many samples, but X has "
                 f"n_samples = {data.n}. Lower n_neighbors, or pass more samples."
@@ -148,8 +189,8 @@ class UMAP(Estimator):
                 f"n_components={self.n_components} needs more samples than that, but X has n_samples = {data.n}. "
                 f"Lower n_components to {max(1, data.n - 1)} or less."
             )
-        if isinstance(self.init, str) and self.init == "pca" and self.metric == "precomputed":
-            raise ParameterError("init='pca' needs rows of numbers, but metric='precomputed'. Use init='spectral'.")
+        if isinstance(self.init, str) and self.init == "pca" and self.metric in ("precomputed", "affinity"):
+            raise ParameterError(f"init='pca' needs rows of numbers, but metric={self.metric!r}. Use init='spectral'.")
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         # Neighbours, distances, degrees; both directions while they are merged; entries of the graph and of the layout.

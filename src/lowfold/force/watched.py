@@ -1,0 +1,48 @@
+"""What methods share whose optimisation can be watched, stopped and continued."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lowfold import inputs
+from lowfold.backend import native
+from lowfold.estimator import Estimator, Stopwatch
+from lowfold.types import Floats, Report, Step
+
+
+class Watched(Estimator):
+    """A method whose `_finished` can be called at any time and returns the embedding reached so far."""
+
+    @contextmanager
+    def _kept_when_interrupted(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Iterator[None]:
+        """If Ctrl-C ends the work inside, what was reached by then is kept, and the interrupt raised again."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.embedding_ = self._finished(findings).astype(data.values.dtype)
+            memory = self._memory(data.n, data.values.shape[1])
+            self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
+            raise
+
+    def _resume(self, steps: Iterator[Step]) -> None:
+        """Goes on from the embedding; the report says what has been reached."""
+        findings = dict(self.report_.findings)
+        self._drain(steps)
+        self.embedding_ = self._finished(findings).astype(self.embedding_.dtype)
+        self.report_ = dataclasses.replace(self.report_, findings=findings)
+
+    def _drain(self, steps: Iterator[Step]) -> None:
+        """Takes all steps, or as many as the callback wants."""
+        callback = self._callback()
+        for step in steps:
+            if callback is not None and callback(step) is True:
+                break
+
+    def _callback(self) -> Callable[[Step], Any] | None:
+        raise NotImplementedError
+
+    def _finished(self, findings: dict[str, Any]) -> Floats:
+        raise NotImplementedError
