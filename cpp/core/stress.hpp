@@ -156,7 +156,10 @@ class StressPass {
             for (std::size_t r = 0; r < at.rows; ++r) {
                 const T* y = Y_.row(at.first + r);
                 T* own = &scratch.rows[r * (d + 1) * LANE];
-                const auto target = load<Lanes>(delta.data + r * delta.stride + v);
+                const T* from = delta.data + r * delta.stride + v;
+                // The next tile: rows are far apart, and a piece of each is too short for the processor to foresee.
+                __builtin_prefetch(from + SIDE);
+                const auto target = load<Lanes>(from);
                 Lanes w{}, square{};
                 if constexpr (HAS_WEIGHTS) w = load<Lanes>(weight.data + r * weight.stride + v);
                 if constexpr (D != 0) {

@@ -26,10 +26,10 @@ class MDS(StressMethod):
     """Multidimensional scaling: minimises sum w (d - delta)^2, or with scaling='nonmetric' the same to the order alone.
 
     embedding_, raw_stress_ (sum w (d - delta)^2), normalized_stress_ (over sum w delta^2), stress_1_ (Kruskal's, the
-    root of raw over sum w d^2), stress_error_ (standard error of normalized_stress_ if landmarks were used, which make it an
-    estimate; else 0), residuals_ (of each point the root of the mean of w (d - delta)^2), history_ (iteration, raw
-    stress), n_iter_, converged_, landmarks_, report_. Non-metric: delta is the disparity, in units in which disparities
-    are as long as the dissimilarities.
+    root of raw over sum w d^2), stress_error_ (standard error of normalized_stress_ if landmarks were used, which make
+    it an estimate; else 0), residuals_ (of each point the root of the mean of w (d - delta)^2), history_ (iteration,
+    raw stress), n_iter_, converged_, landmarks_, report_. Non-metric: delta is the disparity, in units in which
+    disparities are as long as the dissimilarities.
     """
 
     scaling: str | Nonmetric = option(

@@ -201,7 +201,7 @@ class StressMethod(Estimator):
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         m = self.landmarks or n_samples
-        measured = self.metric in ("euclidean", "l2") and is_measured(m, n_features)
+        measured = self.metric in ("euclidean", "l2") and is_measured(m, n_features, self._threads)
         # Half of the matrix, and in the start of what is not Euclidean rows its squares.
         halves = 0 if measured else 1 if self.metric in ("euclidean", "l2") else 2
         sums = 64 * (self.n_components + 1) * 8 * m

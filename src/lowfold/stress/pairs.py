@@ -22,8 +22,11 @@ from lowfold.neighbors.interface import Metric
 from lowfold.spectral.pairs import PairDistances
 from lowfold.types import Floats
 
-MEASURED_FEATURES = 8  # up to so many, measuring a pair again takes no longer than reading its distance from memory
 KEPT_POINTS = 16_384  # above, half a matrix takes more memory than a fit should: 0.5 GB in float32
+CACHED_POINTS = 4_000  # up to which it stays in the cache
+# Nanoseconds of a pair in float32: measured by one core, and read by all cores together from memory. With few cores
+# reading is never the limit; with many it is.
+MEASURING, MEASURING_FEATURE, READING = 0.61, 0.03, 0.25
 MODERATE = 1e-6, 1e6  # sizes of the largest distance whose squares can be added up in float32 without a thought
 
 
@@ -130,7 +133,7 @@ def pairs_of(data: inputs.Data, metric: Metric, chosen: NDArray[np.intp] | None,
         spread = float(np.ptp(values, axis=0).max(initial=0.0))
         scale = _unit(spread)
         X = values if scale == 1 else (values / values.dtype.type(scale)).astype(values.dtype)
-        if is_measured(*values.shape):
+        if is_measured(values.shape[0], values.shape[1], threads):
             return MeasuredPairs(X, scale)
         cross = native.kernels.cross_distances
         return KeptPairs(Packed(lambda i, j: cross(X[i], X[j], 1), len(X), X.dtype, threads), scale)
@@ -142,9 +145,10 @@ def is_euclidean(data: inputs.Data, metric: Metric) -> bool:
     return data.kind == inputs.ROWS and not issparse(data.values) and metric in ("euclidean", "l2")
 
 
-def is_measured(n: int, features: int) -> bool:
-    """Whether distances are measured again in each pass instead of being kept."""
-    return features <= MEASURED_FEATURES or n > KEPT_POINTS
+def is_measured(n: int, features: int, threads: int) -> bool:
+    """Whether distances are measured again in each pass, because that takes less time or memory than keeping them."""
+    cheaper = MEASURING + MEASURING_FEATURE * features < READING * threads
+    return n > KEPT_POINTS or (n > CACHED_POINTS and cheaper)
 
 
 def _by_metric(data: inputs.Data, metric: Metric, values: Any, threads: int) -> Pairs:

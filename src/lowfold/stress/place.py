@@ -75,8 +75,7 @@ class Placing:
             deltas = self._deltas(values[part], threads)
             given = None if weights is None else np.ascontiguousarray(weights[part], self.Y.dtype)
             self._check(deltas, given, begin)
-            start = self._start(deltas, given)
-            parts.append(native.kernels.placed_by_stress(start, deltas, given, self.Y, self.law, threads))
+            parts.append(self._lowest(deltas, given, threads))
         Y, residuals = (self.scale * np.concatenate(each) for each in zip(*parts, strict=True))
         return Y, residuals
 
@@ -88,14 +87,25 @@ class Placing:
             deltas = self.target(deltas).astype(deltas.dtype)
         return np.ascontiguousarray(deltas)
 
-    def _start(self, deltas: Floats, weights: Floats | None) -> NDArray[np.float64]:
-        """The mean of the fitted points, those that are near counting by the fourth power of their nearness."""
+    def _lowest(self, deltas: Floats, weights: Floats | None, threads: int) -> tuple[Any, Any]:
+        """From each of three starts; the stress of a point that fits nowhere has minima on several sides of the map."""
+        ends = [
+            native.kernels.placed_by_stress(start, deltas, weights, self.Y, self.law, threads)
+            for start in self._starts(deltas, weights)
+        ]
+        chosen = np.argmin([left for _, left in ends], axis=0)
+        rows = np.arange(len(deltas))
+        return np.stack([Y for Y, _ in ends])[chosen, rows], np.stack([left for _, left in ends])[chosen, rows]
+
+    def _starts(self, deltas: Floats, weights: Floats | None) -> list[NDArray[np.float64]]:
+        """The nearest fitted point, the mean of all by the fourth power of their nearness, and what faces that."""
         known = deltas >= 0 if weights is None else (deltas >= 0) & (weights > 0)
         squares = np.square(np.where(known, deltas, np.inf), dtype=np.float64)
         nearest = squares.min(axis=1, keepdims=True)
         closeness = np.divide(nearest, squares, out=(squares == 0).astype(float), where=squares > 0) ** 2
         total = closeness.sum(axis=1, keepdims=True)
-        return np.array([(c[:, None] * self.Y).sum(axis=0) for c in closeness]) / np.where(total > 0, total, 1.0)
+        mean = np.array([(c[:, None] * self.Y).sum(axis=0) for c in closeness]) / np.where(total > 0, total, 1.0)
+        return [self.Y[np.argmin(squares, axis=1)].astype(np.float64), mean, -mean]
 
     def _check(self, deltas: Floats, weights: Floats | None, begin: int) -> None:
         known = deltas >= 0 if weights is None else (deltas >= 0) & (weights > 0)

@@ -15,7 +15,7 @@ from lowfold.errors import DataError
 from lowfold.options import documented, option
 from lowfold.spectral.centred import centred
 from lowfold.spectral.eigen import solve
-from lowfold.spectral.principal import by_covariance, with_canonical_signs
+from lowfold.spectral.principal import by_covariance
 from lowfold.spectral.problem import Centred, DenseMatrix, EigenProblem
 from lowfold.stress.pairs import GivenPairs, Pairs
 from lowfold.types import Floats
@@ -77,7 +77,8 @@ def classical_start(pairs: Pairs, rows: Floats | None, d: int, size: float, thre
     found = min(d, n if rows is None else min(rows.shape), n)
     with blas.single_threaded():
         Y = _from_rows(rows, found, threads) if rows is not None else _from_pairs(pairs, found, threads)
-    Y = np.pad(Y, ((0, 0), (0, d - found)))
+    largest = np.abs(Y).argmax(axis=0)
+    Y = np.pad(Y * np.where(Y[largest, np.arange(found)] < 0, -1.0, 1.0), ((0, 0), (0, d - found)))
     flat = np.sqrt(np.square(Y).mean(axis=0)) <= 1e-6 * size
     Y[:, flat] = NOISE * random_start(n, d, size, (0, 0))[:, flat]
     return Y
@@ -86,7 +87,7 @@ def classical_start(pairs: Pairs, rows: Floats | None, d: int, size: float, thre
 def _from_rows(rows: Floats, d: int, threads: int) -> NDArray[np.float64]:
     X = centred(rows, threads)
     found = by_covariance(X, d, threads)
-    return np.asarray(X.times(with_canonical_signs(found.vectors)), np.float64)
+    return np.asarray(X.times(found.vectors), np.float64)
 
 
 def _from_pairs(pairs: Pairs, d: int, threads: int) -> NDArray[np.float64]:
