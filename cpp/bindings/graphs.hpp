@@ -11,4 +11,7 @@ void bind_graphs(nb::module_& m);
 void bind_patches(nb::module_& m);
 void bind_forces(nb::module_& m);
 
+/// Adds the stress family: distances of all pairs, the stress and its gradient, new points.
+void bind_stress(nb::module_& m);
+
 }  // namespace lowfold::bindings

@@ -33,6 +33,12 @@ from lowfold.spectral.ltsa import LTSA
 from lowfold.spectral.modified_lle import ModifiedLLE
 from lowfold.spectral.nearest_affinities import Nearest
 from lowfold.spectral.pca import PCA
+from lowfold.stress.majorise import GradientDescent, Majorisation
+from lowfold.stress.mds import MDS
+from lowfold.stress.measures import Shepard, Stresses, stresses
+from lowfold.stress.ordinal import Nonmetric
+from lowfold.stress.sammon import Sammon
+from lowfold.stress.start import Starts
 from lowfold.types import Components, Neighbors, Report, Step
 
 __version__ = version("lowfold")
@@ -40,6 +46,7 @@ __version__ = version("lowfold")
 __all__ = [
     "LLE",
     "LTSA",
+    "MDS",
     "METHODS",
     "PCA",
     "SNE",
@@ -58,6 +65,7 @@ __all__ = [
     "Epochs",
     "Exact",
     "Fuzzy",
+    "GradientDescent",
     "Grid",
     "Heat",
     "HessianLLE",
@@ -66,16 +74,22 @@ __all__ = [
     "KernelPCA",
     "LaplacianEigenmaps",
     "LowfoldError",
+    "Majorisation",
     "MemoryLimitError",
     "ModifiedLLE",
     "Nearest",
     "NeighborGraph",
     "NeighborIndex",
     "Neighbors",
+    "Nonmetric",
     "ParameterError",
     "Report",
+    "Sammon",
+    "Shepard",
     "Significant",
+    "Starts",
     "Step",
+    "Stresses",
     "SymmetricSNE",
     "Tree",
     "Within",
@@ -85,4 +99,5 @@ __all__ = [
     "datasets",
     "diffmap",
     "markov",
+    "stresses",
 ]

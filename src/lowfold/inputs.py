@@ -17,14 +17,17 @@ from lowfold.errors import DataError
 ROWS = "rows of numbers"
 SPARSE_ROWS = "sparse rows of numbers"
 DISTANCES = "precomputed distances"
+PARTIAL = "precomputed distances of which some are missing (NaN)"
 GRAPH = "a precomputed neighbour graph"
 KERNEL = "a precomputed kernel matrix"
 AFFINITY = "precomputed affinities"
 
 # In the order in which a message names them; neighbours can be found in those of the first kinds.
-KINDS = (ROWS, SPARSE_ROWS, DISTANCES, GRAPH, KERNEL, AFFINITY)
+KINDS = (ROWS, SPARSE_ROWS, DISTANCES, PARTIAL, GRAPH, KERNEL, AFFINITY)
 NEIGHBOR_KINDS = (ROWS, SPARSE_ROWS, DISTANCES, GRAPH)
 SQUARE_KINDS = (DISTANCES, GRAPH, KERNEL, AFFINITY)
+
+_ROWS_AT_ONCE = 64
 
 # Where the largest entry lies outside of these, squared distances would leave the range of their type.
 _MAGNITUDES = {np.dtype(np.float32): (1e-15, 1e17), np.dtype(np.float64): (1e-140, 1e140)}
@@ -51,11 +54,14 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     """Checks X for an estimator and says of which kind it is.
 
     float32 and float64 stay as they are; other types become the smallest of the two that holds their values exactly
-    (uint8 and float16: float32; int64: float64). With `metric="precomputed"` a dense array holds distances and a
-    sparse one a neighbour graph as scikit-learn's KNeighborsTransformer writes it.
+    (uint8 and float16: float32; int64: float64). With `metric="precomputed"` a dense array holds distances, a vector
+    those of all pairs in the order of SciPy's `pdist`, and a sparse one a neighbour graph as scikit-learn's
+    KNeighborsTransformer writes it. A distance may be missing (NaN) if the estimator accepts PARTIAL.
     """
     _check_type(X)
     kind = _kind(estimator, X)
+    if fitting and kind == DISTANCES:
+        X = _squared_form(X)
     if kind not in accepts:
         taken = [known for known in KINDS if known in accepts]
         raise DataError(
@@ -73,7 +79,8 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     )
     if issparse(values):
         values = _canonical(values)
-    _check_magnitude(values, resources.thread_count(getattr(estimator, "n_jobs", None)))
+    partial = kind == DISTANCES and PARTIAL in accepts
+    _check_magnitude(values, resources.thread_count(getattr(estimator, "n_jobs", None)), missing=partial)
     if kind in SQUARE_KINDS:
         _check_pairs(values, kind, fitting=fitting)
     return Data(kind, values)
@@ -138,11 +145,33 @@ def _canonical(X: Any) -> csr_array:
     return csr_array(X)
 
 
-def _check_magnitude(values: Any, threads: int) -> None:
+def _squared_form(X: Any) -> Any:
+    """The symmetric matrix of a vector of the distances of all pairs; anything else as it is."""
+    if np.ndim(X) != 1 or not len(X) or np.asarray(X).dtype.kind not in "fiub":
+        return X
+    pairs = np.asarray(X)
+    n = round((1 + np.sqrt(1 + 8 * len(pairs))) / 2)
+    if n * (n - 1) // 2 != len(pairs):
+        raise DataError(
+            f"X is a vector of {len(pairs)} distances, which is not n (n - 1) / 2 for any n: {n} points have "
+            f"{n * (n - 1) // 2} pairs. Pass the distances of all pairs in the order of scipy.spatial.distance.pdist, "
+            f"or a square (2D) array."
+        )
+    square = np.zeros((n, n), pairs.dtype)
+    begin = 0
+    for i in range(n - 1):
+        row = pairs[begin : begin + n - 1 - i]
+        square[i, i + 1 :] = square[i + 1 :, i] = row
+        begin += len(row)
+    return square
+
+
+def _check_magnitude(values: Any, threads: int, *, missing: bool) -> None:
     numbers = values.data[:, None] if issparse(values) else values
     largest = native.kernels.largest_entry(numbers, np.zeros(numbers.shape[1]), threads)
     if not np.isfinite(largest):
-        assert_all_finite(numbers, input_name="X")
+        assert_all_finite(numbers, input_name="X", allow_nan=missing)
+        largest = max((float(np.nanmax(row, initial=0.0)) for row in numbers), default=0.0)
     low, high = _MAGNITUDES[numbers.dtype]
     if largest and not low <= largest <= high:
         raise DataError(
@@ -159,13 +188,14 @@ def _check_pairs(values: Any, kind: str, *, fitting: bool) -> None:
             f"Pass one row and one column for each point, or rows of numbers and a metric or kernel by name."
         )
     numbers = values.data if issparse(values) else values
-    if kind != KERNEL and numbers.size and numbers.min() < 0:
+    smallest = _smallest(numbers)
+    if kind != KERNEL and smallest < 0:
         what, remedy = (
             ("Affinities", "Clip or shift them first.")
             if kind == AFFINITY
             else ("Distances", "If X holds similarities, pass a decreasing function of them, such as X.max() - X.")
         )
-        raise DataError(f"{what} cannot be negative, but the smallest entry of X is {numbers.min():.3g}. {remedy}")
+        raise DataError(f"{what} cannot be negative, but the smallest entry of X is {smallest:.3g}. {remedy}")
     unequal = _asymmetric_entries(values) if fitting and kind != GRAPH else 0
     if unequal:
         raise DataError(
@@ -174,6 +204,24 @@ def _check_pairs(values: Any, kind: str, *, fitting: bool) -> None:
         )
 
 
+def _smallest(numbers: Any) -> float:
+    """The smallest number; 0 if there is none."""
+    if not numbers.size:
+        return 0.0
+    smallest = float(numbers.min())
+    return smallest if smallest == smallest else min(float(np.nanmin(row, initial=np.inf)) for row in numbers)
+
+
 def _asymmetric_entries(values: Any) -> int:
-    """How many entries differ from their mirror image by more than rounding."""
-    return int((abs(values - values.T) > 1e-5 * abs(values).max()).sum())
+    """How many entries differ from their mirror image by more than rounding, or are missing where that is not."""
+    if issparse(values):
+        return int((abs(values - values.T) > 1e-5 * abs(values).max()).sum())
+    n = len(values)
+    pieces = [slice(begin, min(begin + _ROWS_AT_ONCE, n)) for begin in range(0, n, _ROWS_AT_ONCE)]
+    largest = max((float(np.nanmax(np.abs(values[piece]), initial=0.0)) for piece in pieces), default=0.0)
+    count = 0
+    for piece in pieces:  # no temporary of the size of the matrix
+        rows, columns = values[piece], values[:, piece].T
+        alike = (abs(rows - columns) <= 1e-5 * largest) | (np.isnan(rows) & np.isnan(columns))
+        count += int(alike.size - np.count_nonzero(alike))
+    return count

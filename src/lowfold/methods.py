@@ -18,6 +18,8 @@ from lowfold.spectral.lle import LLE
 from lowfold.spectral.ltsa import LTSA
 from lowfold.spectral.modified_lle import ModifiedLLE
 from lowfold.spectral.pca import PCA
+from lowfold.stress.mds import MDS
+from lowfold.stress.sammon import Sammon
 
 METHODS: dict[str, type[Estimator]] = {
     "pca": PCA,
@@ -30,6 +32,8 @@ METHODS: dict[str, type[Estimator]] = {
     "ltsa": LTSA,
     "laplacian_eigenmaps": LaplacianEigenmaps,
     "diffusion_map": DiffusionMap,
+    "mds": MDS,
+    "sammon": Sammon,
     "sne": SNE,
     "symmetric_sne": SymmetricSNE,
     "tsne": TSNE,

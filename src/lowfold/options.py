@@ -56,6 +56,11 @@ def memory_limit_option() -> Any:
     )
 
 
+def callback_option() -> Any:
+    """The function that watches an optimisation, as every loop declares it."""
+    return option(None, help="function that is called with each Step; if it returns True, the optimisation ends there")
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """What one parameter accepts, without its name and types."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,35 @@ class Packed:
         at = rows.start // STRIP
         entries: Floats = self._entries[self._begin[at] : self._begin[at + 1]]
         return entries.reshape(rows.stop - rows.start, self.shape[0] - rows.start)
+
+    @property
+    def entries(self) -> Floats:
+        """The strips one after another, as the kernels take them."""
+        return self._entries
+
+    def strips(self) -> Iterator[tuple[int, Floats]]:
+        """(first row, entries) of each strip; its columns begin at its first row."""
+        for first in range(0, self.shape[0], STRIP):
+            yield first, self._strip(slice(first, min(first + STRIP, self.shape[0])))
+
+    def place(self, first: int) -> int:
+        """Where the strip that begins at this row begins among the entries."""
+        return int(self._begin[first // STRIP])
+
+    def rows(self, part: slice) -> Floats:
+        """Whole rows, put together from both sides of the diagonal."""
+        n = self.shape[0]
+        out = np.empty((part.stop - part.start, n), self.dtype)
+        for first in range(0, part.stop, STRIP):
+            rows = slice(first, min(first + STRIP, n))
+            strip = self._strip(rows)
+            begin, end = max(part.start, first), min(part.stop, rows.stop)
+            if begin < end:
+                out[begin - part.start : end - part.start, first:] = strip[begin - first : end - first]
+            below = max(part.start, rows.stop)  # wanted rows whose entries in these columns stand in this strip
+            if below < part.stop:
+                out[below - part.start :, rows] = strip[:, below - first : part.stop - first].T
+        return out
 
     def times(self, V: Floats, threads: int) -> NDArray[np.float64]:
         """The product with a few vectors, in float64."""

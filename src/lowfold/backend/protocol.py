@@ -165,7 +165,54 @@ class ForceKernels(Protocol):
         """New points (start, neighbours, affinities) where they come to rest among frozen ones (places, charges)."""
 
 
-class Kernels(ForceKernels, Protocol):
+StressCode: TypeAlias = tuple[str, float]  # how pairs are weighted, and one over the weight of a distance of 0
+Stressed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64], float]  # half the gradient, residuals, sum w d^2
+
+
+class StressKernels(Protocol):
+    """The kernels of the stress family; `backend/reference_stress.py` says in NumPy what each returns.
+
+    One pass over the pairs gives sum_j w_ij (1 - delta_ij / d_ij)(y_i - y_j) and sum_j w_ij (d_ij - delta_ij)^2 of each
+    point, and sum w d^2. The deltas come as a matrix of which half is read, packed, or as rows to be measured, with the
+    same bits. A delta that is NaN is no pair.
+    """
+
+    def cross_distances(self, A: Floats, B: Floats, threads: int, /) -> Floats:
+        """|a_i - b_j|, each row by itself; 0 for equal rows."""
+
+    def pair_lengths(self, Y: Floats, first: Indices, second: Indices, threads: int, /) -> NDArray[np.float64]:
+        """|y_i - y_j| of each pair."""
+
+    def stress_of_matrix(
+        self, deltas: Floats, weights: Floats | None, Y: Floats, law: StressCode, threads: int, /
+    ) -> Stressed:
+        """From a matrix of deltas."""
+
+    def stress_of_packed(
+        self, deltas: Floats, weights: Floats | None, Y: Floats, law: StressCode, threads: int, /
+    ) -> Stressed:
+        """From packed deltas."""
+
+    def stress_of_rows(
+        self, X: Floats, weights: Floats | None, Y: Floats, law: StressCode, threads: int, /
+    ) -> Stressed:
+        """From the distances between the rows of X."""
+
+    def placed_by_stress(
+        self,
+        start: NDArray[np.float64],
+        deltas: Floats,
+        weights: Floats | None,
+        Y: Floats,
+        law: StressCode,
+        threads: int,
+        /,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(Y, residuals): new points where their own stress against fixed ones is least, each by itself, and the
+        root of the mean of w (d - delta)^2 that is left."""
+
+
+class Kernels(ForceKernels, StressKernels, Protocol):
     """The kernels of one instruction set; `backend/reference.py` says in NumPy what each returns."""
 
     simd: str

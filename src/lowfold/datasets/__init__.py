@@ -1,9 +1,13 @@
-"""Small data sets to try methods on: made by a formula, or shipped with scikit-learn."""
+"""Small data sets to try methods on: made by a formula, a table of facts, or shipped with scikit-learn."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lowfold.datasets.eurodist import Eurodist, eurodist
+
+__all__ = ["Eurodist", "digits", "eurodist", "spiral"]
 
 
 def spiral(

@@ -11,8 +11,7 @@ import numpy as np
 from lowfold.backend import native
 from lowfold.backend.protocol import Sparse
 from lowfold.errors import ParameterError
-from lowfold.force.schedule import callback_option
-from lowfold.options import documented, option
+from lowfold.options import callback_option, documented, option
 from lowfold.types import Floats, Step
 
 Ab: TypeAlias = tuple[float, float]

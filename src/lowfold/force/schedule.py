@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lowfold.options import documented, option
+from lowfold.options import callback_option, documented, option
 from lowfold.types import Step
 
 # Of the stiffness of a point's springs, 4 sum_j p_ij: with momentum m a step of up to 2 (1 + m) over the largest
@@ -42,11 +42,6 @@ class Phase:
         """The exaggeration at an iteration of this phase."""
         share = (iteration + 1) / self.iterations if self.final != self.exaggeration else 0.0
         return float(self.exaggeration * (self.final / self.exaggeration) ** share)
-
-
-def callback_option() -> Any:
-    """The function that watches, as every schedule declares it."""
-    return option(None, help="function that is called with each Step; if it returns True, the optimisation ends there")
 
 
 @documented

@@ -35,12 +35,17 @@ class PairDistances:
                 self._mean = values.mean(axis=0, dtype=np.float64)
                 self._columns = np.ascontiguousarray((self._points - self._mean).T)
 
+    def learn_from(self, other: PairDistances) -> None:
+        """Takes over what the metric learnt from other data, of which these are a part."""
+        if not self._given:
+            self._learnt = other._learnt
+
     def rows(self, values: Any, threads: int) -> Floats:
         """(rows, points) in float64, each row by itself."""
         if self._given:
             return np.asarray(values if self._chosen is None else values[:, self._chosen], np.float64)
         if not self._euclidean:
-            return self._by_metric(values)
+            return self.between(values, self._points)
         squared = self.squares(values, threads)
         return np.sqrt(squared, out=squared)
 
@@ -55,14 +60,15 @@ class PairDistances:
         squared += np.einsum("ij,ij->j", columns, columns)
         return np.maximum(squared, 0, out=squared)
 
-    def _by_metric(self, values: Any) -> Floats:
+    def between(self, values: Any, points: Any) -> Floats:
+        """By scikit-learn's metric, from rows to any points, each row by itself."""
         from sklearn.metrics import pairwise_distances
 
         try:
             # Each row by itself: a product of matrices has other bits for other batches.
             return np.vstack(
                 [
-                    pairwise_distances(values[i : i + 1], self._points, metric=self._metric, **self._learnt)
+                    pairwise_distances(values[i : i + 1], points, metric=self._metric, **self._learnt)
                     for i in range(values.shape[0])
                 ]
             ).astype(np.float64)

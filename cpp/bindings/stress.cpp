@@ -1,0 +1,128 @@
+#include "stress.hpp"
+
+#include "graphs.hpp"
+#include "stress_placing.hpp"
+
+namespace lowfold::bindings {
+namespace {
+
+template <class T>
+using Stress = std::tuple<NewArray<double, 2>, NewArray<double, 1>, double>;
+
+/// (name, inverse weight of delta = 0)
+using LawOf = std::tuple<std::string, double>;
+
+template <class T, class Use>
+auto with_law(const LawOf& law, bool weighted, const Use& use) {
+    const auto& [name, inverse] = law;
+    const T at_zero = static_cast<T>(inverse);
+    if (weighted != (name == "given")) throw nb::value_error("weights belong to the law 'given', and to no other");
+    if (name == "given") return use(StressLaw<T, Weighting::given>{at_zero});
+    if (name == "inverse") return use(StressLaw<T, Weighting::inverse>{at_zero});
+    if (name != "unit") throw nb::value_error("the law must be 'unit', 'inverse' or 'given'");
+    return use(StressLaw<T, Weighting::unit>{at_zero});
+}
+
+template <class T, class Deltas>
+Stress<T> stress_of(const Deltas& deltas, const std::optional<Matrix<T>>& weights, const Matrix<T>& Y, const LawOf& law,
+                    int threads) {
+    const std::size_t n = Y.shape(0), d = Y.shape(1);
+    if (weights && (weights->shape(0) != n || weights->shape(1) != n))
+        throw nb::value_error("weights must be square, with a row for each point");
+    auto gradient = new_matrix<double>(n, d);
+    auto residuals = new_vector<double>(n);
+    const double size = with_law<T>(law, weights.has_value(), [&](const auto& which) {
+        return with_dimensions(d, [&]<int D>() {
+            return run(threads, [&](const Context& context) {
+                StressPass<T, D, std::decay_t<decltype(which)>> pass(view(Y), which);
+                const MatrixView<const T> given = weights ? view(*weights) : MatrixView<const T>{};
+                const KeptPairs<T, MatrixView<const T>> pairs(given, n);
+                return pass.run(context, deltas, pairs, gradient.data(), residuals.data());
+            });
+        });
+    });
+    return {gradient, residuals, size};
+}
+
+template <class T>
+void bind_typed(nb::module_& m) {
+    m.def("cross_distances", [](const Matrix<T>& A, const Matrix<T>& B, int threads) {
+        if (A.shape(1) != B.shape(1)) throw nb::value_error("A and B must have as many columns");
+        auto out = new_matrix<T>(A.shape(0), B.shape(0));
+        if (B.shape(0))
+            run(threads, [&](const Context& context) { cross_distances(context, view(A), view(B), out.data()); });
+        return out;
+    });
+    m.def("pair_lengths",
+          [](const Matrix<T>& Y, const Vector<std::int32_t>& first, const Vector<std::int32_t>& second, int threads) {
+              if (first.size() != second.size()) throw nb::value_error("a pair has two points");
+              for (std::size_t k = 0; k < first.size(); ++k)
+                  if (std::min(first.data()[k], second.data()[k]) < 0 ||
+                      static_cast<std::size_t>(std::max(first.data()[k], second.data()[k])) >= Y.shape(0))
+                      throw nb::value_error("a pair has a point that does not exist");
+              auto out = new_vector<double>(first.size());
+              run(threads, [&](const Context& context) {
+                  pair_lengths(context, view(Y), first.data(), second.data(), first.size(), out.data());
+              });
+              return out;
+          });
+    m.def(
+        "stress_of_matrix",
+        [](const Matrix<T>& deltas, const std::optional<Matrix<T>>& weights, const Matrix<T>& Y, const LawOf& law,
+           int threads) {
+            if (deltas.shape(0) != Y.shape(0) || deltas.shape(1) != Y.shape(0))
+                throw nb::value_error("the deltas must be square, with a row for each point");
+            return stress_of<T>(KeptPairs<T, MatrixView<const T>>(view(deltas), Y.shape(0)), weights, Y, law, threads);
+        },
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+    m.def(
+        "stress_of_packed",
+        [](const Vector<T>& deltas, const std::optional<Matrix<T>>& weights, const Matrix<T>& Y, const LawOf& law,
+           int threads) {
+            const std::size_t n = Y.shape(0);
+            if (deltas.size() != PackedRows<T>::size(n))
+                throw nb::value_error("the deltas must hold strips of rows of Y");
+            const PackedRows<T> rows{deltas.data(), n};
+            return stress_of<T>(KeptPairs<T, PackedRows<T>>(rows, n), weights, Y, law, threads);
+        },
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+    m.def(
+        "stress_of_rows",
+        [](const Matrix<T>& X, const std::optional<Matrix<T>>& weights, const Matrix<T>& Y, const LawOf& law,
+           int threads) {
+            if (X.shape(0) != Y.shape(0)) throw nb::value_error("X and Y must have as many rows");
+            return stress_of<T>(MeasuredPairs<T>(view(X)), weights, Y, law, threads);
+        },
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+    m.def(
+        "placed_by_stress",
+        [](const Matrix<double>& start, const Matrix<T>& deltas, const std::optional<Matrix<T>>& weights,
+           const Matrix<T>& Y, const LawOf& law, int threads) {
+            if (start.shape(1) != Y.shape(1) || start.shape(0) != deltas.shape(0) || deltas.shape(1) != Y.shape(0))
+                throw nb::value_error("each new point needs a start, and a delta to each fixed point");
+            if (weights && (weights->shape(0) != deltas.shape(0) || weights->shape(1) != deltas.shape(1)))
+                throw nb::value_error("weights must have the shape of the deltas");
+            auto out = new_matrix<double>(start.shape(0), start.shape(1));
+            auto residuals = new_vector<double>(start.shape(0));
+            std::copy_n(start.data(), start.size(), out.data());
+            with_law<T>(law, weights.has_value(), [&]<Weighting W>(const StressLaw<T, W>& which) {
+                run(threads, [&](const Context& context) {
+                    const FixedPoints<T, StressLaw<T, W>> fixed(view(Y), which);
+                    place_by_stress(context, fixed, view(deltas), weights ? weights->data() : nullptr,
+                                    which.inverse_at_zero, {out.data(), start.shape(0), start.shape(1)},
+                                    residuals.data());
+                });
+            });
+            return std::make_tuple(out, residuals);
+        },
+        nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+}
+
+}  // namespace
+
+void bind_stress(nb::module_& m) {
+    bind_typed<double>(m);
+    bind_typed<float>(m);
+}
+
+}  // namespace lowfold::bindings

@@ -1,0 +1,164 @@
+"""The one loop of the family: majorisation with momentum, or plain descent; the stress never rises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold.options import callback_option, documented, option
+from lowfold.stress.problem import Evaluation, Problem
+from lowfold.types import Floats, Step
+
+WINDOW = 10  # iterations over which the fall of the stress is looked at: momentum makes single ones small
+FLOOR = 1e-6  # of sum w delta^2: a stress below is as good as none, and need not fall in proportion to itself
+STIFFER = 2.0  # factor of the stiffness after a step that raised the stress
+SMALLEST_RATE = 1e-12  # of the first one: a descent that has to go so slowly does not move any more
+
+
+@documented
+@dataclass(frozen=True, slots=True)
+class Majorisation:
+    """Steps to the minimum of a quadratic function above the stress: `MDS(solver=Majorisation(max_iter=1000))`.
+
+    With momentum (Nesterov 1983) they are taken from a point ahead. Where the stress there is above the last one, the
+    momentum is given up for the plain step, which cannot raise it: of the embeddings that are kept none is above the
+    one before.
+    """
+
+    max_iter: int = option(300, low=0, help="largest number of passes over the pairs")
+    tolerance: float = option(
+        1e-6, low=0, help="share of itself by which the stress must fall in an iteration, on the mean of ten, to go on"
+    )
+    momentum: bool = option(True, help="switch for the acceleration; without it the steps are Guttman's (SMACOF)")
+    callback: Callable[[Step], Any] | None = callback_option()
+
+
+@documented
+@dataclass(frozen=True, slots=True)
+class GradientDescent:
+    """Descent by a common rate, y <- y - rate dS/dy, S the normalised stress: `Sammon(solver=GradientDescent())`.
+
+    A step that raises the stress is taken back, and the rate halved.
+    """
+
+    learning_rate: float | str = option(
+        "auto", above=0, choices=("auto",), help="rate of descent; 'auto': the largest that suits the heaviest point"
+    )
+    max_iter: int = option(1000, low=0, help="largest number of passes over the pairs")
+    tolerance: float = option(
+        1e-6, low=0, help="share of itself by which the stress must fall in an iteration, on the mean of ten, to go on"
+    )
+    callback: Callable[[Step], Any] | None = callback_option()
+
+
+Solver: TypeAlias = Majorisation | GradientDescent
+
+
+def solver_option() -> Any:
+    """The solver, as every stress method declares it."""
+    return option("majorisation", choices=("majorisation", "gradient"), help="solver of the problem, by name or value")
+
+
+def solver_of(solver: str | Solver) -> Solver:
+    """The solver that a name stands for."""
+    if isinstance(solver, str):
+        return Majorisation() if solver == "majorisation" else GradientDescent()
+    return solver
+
+
+class Optimisation:
+    """The state of one run: the embedding kept last, its stress, and where to look next.
+
+    Y (n, d) in the problem's type, centred. together (n,): the point that each is one with, if some are equal.
+    history: (iteration, stress), one for each pass. converged: ended because the stress hardly fell; stopped: by a
+    callback.
+    """
+
+    def __init__(self, problem: Problem, start: Any, solver: Solver, together: NDArray[np.intp] | None = None) -> None:
+        self.problem, self.solver, self._together = problem, solver, together
+        self._next = self._tidied(np.asarray(start, np.float64))
+        self.Y: Floats = self._next.astype(problem.dtype)
+        self.evaluation: Evaluation = problem.evaluate(self.Y)
+        self.history: list[tuple[int, float]] = [(0, self.evaluation.stress)]
+        self.converged = self.stopped = False
+        self._ahead = False
+        self._momentum = isinstance(solver, Majorisation) and solver.momentum
+        self._stiffness, self._stiffest = self._steps()
+        self._plain: NDArray[np.float64] = self._next
+        self._aim(first=True)
+
+    @property
+    def stress(self) -> float:
+        """The stress of the embedding that was kept last."""
+        return self.evaluation.stress
+
+    @property
+    def gradient_norm(self) -> float:
+        """The length of the gradient of the stress there."""
+        return 2 * float(np.linalg.norm(self.evaluation.gradient))
+
+    @property
+    def iteration(self) -> int:
+        """The passes over the pairs since the start was seen."""
+        return self.history[-1][0]
+
+    def run(self) -> Iterator[None]:
+        """Passes until the stress stops falling or max_iter is reached; yields after each."""
+        while not self._ended() and self.iteration < self.solver.max_iter:
+            self._pass()
+            yield
+
+    def _pass(self) -> None:
+        Y = self._next.astype(self.problem.dtype)
+        found = self.problem.evaluate(Y)
+        if found.stress <= self.stress:
+            self.Y, self.evaluation = Y, found
+            self._aim(first=False)
+        elif self._ahead:  # momentum led too far: the plain step, and a new run-up
+            self._next, self._before, self._ahead, self._t = self._plain, self._plain, False, 1.0
+        elif (self._stiffness < self._stiffest).any():
+            self._stiffness = np.minimum(STIFFER * self._stiffness, self._stiffest)
+            self._aim(first=True)
+        else:
+            self.converged = True  # a step that cannot raise the stress does, by rounding: there is nothing below
+        self.history.append((self.iteration + 1, self.stress))
+
+    def _aim(self, *, first: bool) -> None:
+        """Sets where to look next: the plain step from where the points are, and what momentum adds to it."""
+        at = self.Y.astype(np.float64)
+        self._before = self._plain
+        self._plain = self._tidied(at - self.evaluation.gradient / self._stiffness)
+        if first:
+            self._before, self._t = self._plain, 1.0
+        following = (1 + np.sqrt(1 + 4 * self._t**2)) / 2
+        share = (self._t - 1) / following if self._momentum else 0.0
+        self._next = self._tidied(self._plain + share * (self._plain - self._before))
+        self._ahead, self._t = share > 0 and not first, following
+
+    def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What the gradient is divided by, and the most that this may become."""
+        degrees = np.maximum(self.problem.degrees, np.finfo(np.float64).tiny)[:, None]
+        if isinstance(self.solver, Majorisation):
+            return self.problem.stiffness * degrees, self.problem.stiffest * degrees
+        auto = isinstance(self.solver.learning_rate, str)
+        # y - rate dS/dy with S = stress / total, and dstress/dy = 2 gradient.
+        rate = 2 * float(self.solver.learning_rate) / self.problem.total if not auto else 0.0
+        stiffness = np.full_like(degrees, self.problem.stiffness * degrees.max() if auto else 1 / rate)
+        return stiffness, stiffness / SMALLEST_RATE
+
+    def _tidied(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Centred, equal points in one place: neither changes what the stress can reach."""
+        if self._together is not None:
+            Y = Y[self._together]
+        return Y - Y.mean(axis=0)
+
+    def _ended(self) -> bool:
+        if self.converged or len(self.history) <= WINDOW:
+            return self.converged
+        fall = self.history[-1 - WINDOW][1] - self.stress
+        self.converged = fall <= WINDOW * self.solver.tolerance * max(self.stress, FLOOR * self.problem.total)
+        return self.converged
