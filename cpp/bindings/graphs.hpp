@@ -11,4 +11,7 @@ void bind_graphs(nb::module_& m);
 void bind_patches(nb::module_& m);
 void bind_forces(nb::module_& m);
 
+/// Adds what judges an embedding.
+void bind_metrics(nb::module_& m);
+
 }  // namespace lowfold::bindings

@@ -108,6 +108,7 @@ NB_MODULE(LOWFOLD_MODULE, m) {
     bind_graphs(m);
     bind_patches(m);
     bind_forces(m);
+    bind_metrics(m);
 }
 
 }  // namespace lowfold::bindings

@@ -4,7 +4,8 @@ import sklearn  # noqa: F401, I001  first: the import was quicker so in every co
 
 from importlib.metadata import version
 
-from lowfold import datasets, markov
+from lowfold import datasets, markov, metrics
+from lowfold.compare import Comparison, Judging, compare
 from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
 from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
 from lowfold.force.repulsion import Grid
@@ -50,6 +51,7 @@ __all__ = [
     "Cells",
     "Classical",
     "ClassicalMDS",
+    "Comparison",
     "Components",
     "Curve",
     "DataError",
@@ -63,6 +65,7 @@ __all__ = [
     "HessianLLE",
     "Homotopy",
     "Isomap",
+    "Judging",
     "KernelPCA",
     "LaplacianEigenmaps",
     "LowfoldError",
@@ -80,8 +83,10 @@ __all__ = [
     "Within",
     "__version__",
     "build_index",
+    "compare",
     "connect",
     "datasets",
     "diffmap",
     "markov",
+    "metrics",
 ]
