@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from lowfold import datasets, markov, metrics
 from lowfold.compare import Comparison, Judging, compare
-from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
+from lowfold.errors import BackendError, DataError, FileError, LowfoldError, MemoryLimitError, ParameterError
 from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
 from lowfold.force.repulsion import Grid
 from lowfold.force.fuzzy_graph import Fuzzy
@@ -17,6 +17,7 @@ from lowfold.force.symmetric_sne import SymmetricSNE
 from lowfold.force.tsne import TSNE
 from lowfold.force.umap import UMAP
 from lowfold.methods import METHODS
+from lowfold.model_file import load, save
 from lowfold.neighbors.components import connect
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.graph import NeighborGraph
@@ -59,6 +60,7 @@ __all__ = [
     "ElasticEmbedding",
     "Epochs",
     "Exact",
+    "FileError",
     "Fuzzy",
     "Grid",
     "Heat",
@@ -87,6 +89,8 @@ __all__ = [
     "connect",
     "datasets",
     "diffmap",
+    "load",
     "markov",
     "metrics",
+    "save",
 ]
