@@ -2,7 +2,9 @@
 
 import sklearn  # noqa: F401, I001  first: the import was quicker so in every comparison, for a reason not yet found
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
 from lowfold import datasets, markov, metrics
 from lowfold.compare import Comparison, Judging, compare
@@ -38,6 +40,15 @@ from lowfold.spectral.pca import PCA
 from lowfold.types import Components, Neighbors, Report, Step
 
 __version__ = version("lowfold")
+
+_LATER = ("files", "plot")  # imported when they are used: they bring in what most programs do not need
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return import_module(f"lowfold.{name}")
+    raise AttributeError(f"module 'lowfold' has no attribute {name!r}")
+
 
 __all__ = [
     "LLE",
@@ -89,8 +100,10 @@ __all__ = [
     "connect",
     "datasets",
     "diffmap",
+    "files",
     "load",
     "markov",
     "metrics",
+    "plot",
     "save",
 ]
