@@ -11,7 +11,7 @@ import numpy as np
 
 from lowfold import files
 from lowfold.cli.flags import model_of
-from lowfold.cli.pictures import picture
+from lowfold.cli.pictures import check_picture, picture
 from lowfold.cli.progress import Interrupted, Progress, fit
 from lowfold.errors import FileError
 from lowfold.files.writing import check_ending
@@ -94,3 +94,5 @@ def _check_outputs(chosen: Namespace, *names: str) -> None:
             raise FileError(f"{path} cannot be written: its folder does not exist. Make it, or choose another.")
         if name == "output":
             check_ending(path)
+        elif name == "plot":
+            check_picture(path)

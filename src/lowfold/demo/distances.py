@@ -15,7 +15,7 @@ from lowfold.plot.canvas import pyplot
 from lowfold.spectral.diffusion_map import DiffusionMap
 from lowfold.spectral.laplacian_eigenmaps import LaplacianEigenmaps
 
-TIME = 8.0  # steps of the walk between the disks
+TIME = 100.0  # steps of the walk between the disks
 SCALING = ("classical_mds", "mds", "sammon")
 
 
@@ -58,7 +58,7 @@ def disks() -> tuple[Any, str, None]:
     X, _, (a, b, c) = datasets.two_disks()
     graph = NeighborGraph(n_neighbors=10).fit_transform(X)
     geodesic = GeodesicGraph(graph.maximum(graph.T).tocsr()).from_points(np.array([b]), 1)[0]
-    model = DiffusionMap(n_components=30, sigma=0.1, alpha=0.0).fit(X)
+    model = DiffusionMap(n_components=30, sigma=0.12, alpha=0.0).fit(X)
     fields = {
         "straight": np.linalg.norm(X - X[b], axis=1),
         "shortest path": geodesic,

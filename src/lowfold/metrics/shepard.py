@@ -29,7 +29,7 @@ from lowfold.metrics.score import (
 )
 from lowfold.neighbors.interface import Metric
 
-PAIRS = 2_000_000  # of a sample of points, whose ranks are taken
+PAIRS = 500_000  # of a sample of points, whose ranks are taken
 EXACT_UP_TO = 2_000  # points, for sample="auto": as many pairs
 PAIR_BYTES = 48  # of memory for each of them: two distances, their order and their ranks
 BLOCK_BYTES = 16_000_000
