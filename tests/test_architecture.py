@@ -34,7 +34,8 @@ LAYERS = (
     {"stress", "force", "markov"},
     {"metrics", "datasets", "plot", "scale"},
     {"methods"},
-    {"cli", "explorer"},
+    {"compare", "model_file", "files"},
+    {"cli", "explorer", "demo"},
     {"lowfold"},  # the package itself: its public names
 )
 

@@ -1,61 +1,266 @@
-"""The `lowfold` command and the small data sets."""
+"""The `lowfold` command: what it reads, writes and says, and how it ends."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
-from lowfold import METHODS, datasets
+import lowfold
+from conftest import cloud
+from lowfold import METHODS, files
 from lowfold.cli import main
+from lowfold.options import parameters
+
+X = cloud(60, 4)
+LABELS = np.array(["a", "b", "c"] * 20)
+QUICK = {"umap": ["--schedule", "Epochs(n_epochs=20)"], "tsne": ["--schedule", "Annealed(max_iter=5)"]}
+SMALL = {"n_neighbors": ["--n-neighbors", "6"], "perplexity": ["--perplexity", "5"]}
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A csv file with a header and a column of labels."""
+    rows = ["p,q,r,s,kind", *(",".join([*map(repr, row), kind]) for row, kind in zip(X.tolist(), LABELS, strict=True))]
+    (tmp_path / "data.csv").write_text("\n".join(rows))
+    return tmp_path / "data.csv"
+
+
+def small_flags(name):
+    declared = {parameter.name for parameter in parameters(METHODS[name])}
+    return [part for key, flags in SMALL.items() if key in declared for part in flags] + QUICK.get(name, [])
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+@pytest.mark.filterwarnings("ignore")
+def test_embed_writes_the_map_that_the_method_gives(name, data, capsys):
+    out, model = data.with_name("map.csv"), data.with_name("m.lowfold")
+    assert (
+        main(
+            [
+                "embed",
+                str(data),
+                "-m",
+                name,
+                "--labels",
+                "kind",
+                *small_flags(name),
+                "-o",
+                str(out),
+                "--save",
+                str(model),
+            ]
+        )
+        == 0
+    )
+    table = files.read(out, labels="label")
+    assert table.columns == [f"{name}1", f"{name}2"]
+    assert list(table.labels) == list(LABELS)
+    loaded = lowfold.load(model)
+    assert type(loaded) is METHODS[name]
+    np.testing.assert_array_equal(table.X.astype(loaded.embedding_.dtype), loaded.embedding_)
+    assert f"{name}: 60 points in 2 dimensions" in capsys.readouterr().out
+    new = data.with_name("new.npy")
+    np.save(new, np.concatenate([X[:3], X[:5] + 0.1]))
+    assert main(["transform", str(model), str(new), "-o", str(data.with_name("new.csv")), "-q"]) == 0
+    np.testing.assert_allclose(files.read(data.with_name("new.csv")).X[:3], loaded.embedding_[:3], rtol=1e-6)
+
+
+def test_flags_are_the_parameters_as_they_are_declared(capsys):
+    for name, method in METHODS.items():
+        with pytest.raises(SystemExit) as stopped:
+            main(["embed", "-m", name, "--help"])
+        assert stopped.value.code == 0
+        text = " ".join(capsys.readouterr().out.split())
+        for parameter in parameters(method):
+            assert f"--{parameter.name.replace('_', '-')} " in text
+            assert " ".join(parameter.option.help.split())[:40] in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "wanted"),
+    [
+        (["--perplexity", "10,30"], {"perplexity": (10.0, 30.0)}),
+        (["--perplexity", "12.5"], {"perplexity": 12.5}),
+        (["--repulsion", "Grid(spacing=0.3)"], {"repulsion": lowfold.Grid(spacing=0.3)}),
+        (["--n-jobs", "none", "--metric", "cosine"], {"n_jobs": None, "metric": "cosine"}),
+        (["--random-state", "7", "--n-components", "3"], {"random_state": 7, "n_components": 3}),
+    ],
+)
+def test_values_are_read_as_the_parameter_takes_them(flags, wanted, tmp_path):
+    np.save(tmp_path / "x.npy", cloud(120, 4))
+    quick = ["--schedule", "Annealed(max_iter=2)"]
+    assert main(["embed", str(tmp_path / "x.npy"), *flags, *quick, "--save", str(tmp_path / "m"), "-q"]) == 0
+    parameters = lowfold.load(tmp_path / "m").get_params()
+    assert {name: parameters[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--perplexity", "many"], "--perplexity many is not allowed"),
+        (["--n-components", "0"], "--n-components 0 is not allowed"),
+        (["--repulsion", "Grid(step=0.3)"], "Grid takes spacing"),
+        (["--repulsion", "__import__('os').system('true')"], "is not allowed"),
+        (["--perplexity", "500"], "perplexity=500"),
+        (["--labels", "species"], "no column 'species'"),
+        (["-o", "map.doc"], "ending must be one of"),
+        (["--plot", "map.doc"], "is no picture"),
+        (["-o", "nowhere/map.csv"], "folder does not exist"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_1(flags, said, data, capsys, monkeypatch):
+    monkeypatch.chdir(data.parent)
+    labels = [] if "--labels" in flags else ["--labels", "kind"]
+    assert main(["embed", "data.csv", *labels, *flags]) == 1
+    output = capsys.readouterr()
+    assert said in output.err
+    assert output.err.count("\n") == 1
+    assert output.err.startswith("lowfold: ")
+    assert "Traceback" not in output.err
+    assert sorted(path.name for path in data.parent.iterdir()) == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], ["embed"], ["embed", "x.csv", "-m", "tsnee"], ["embed", "x.csv", "--perplexty", "3"]]
+)
+def test_a_wrong_command_line_is_exit_code_2_with_usage(wrong, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(wrong)
+    assert stopped.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_without_outputs_the_map_goes_to_the_terminal(data, capsys):
+    assert main(["embed", str(data), "-m", "pca", "--labels", "kind", "-q"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "pca1,pca2"
+    assert len(lines) == 61
+
+
+def test_pictures_are_written(data):
+    pytest.importorskip("matplotlib")
+    common = [str(data), "--labels", "kind", "-q"]
+    folder = data.parent
+    assert (
+        main(
+            [
+                "embed",
+                *common,
+                "-m",
+                "pca",
+                "--plot",
+                str(folder / "a.png"),
+                "-o",
+                str(folder / "map.csv"),
+                "--save",
+                str(folder / "m"),
+            ]
+        )
+        == 0
+    )
+    assert main(["transform", str(folder / "m"), *common, "--plot", str(folder / "b.svg")]) == 0
+    assert main(["compare", *common, "--methods", "pca,isomap", "--plot", str(folder / "c.pdf"), "-k", "5"]) == 0
+    assert (
+        main(["score", common[0], str(folder / "map.csv"), *common[1:], "--plot", str(folder / "d.png"), "-k", "5"])
+        == 0
+    )
+    starts = {"a.png": b"\x89PNG", "b.svg": b"<?xml", "c.pdf": b"%PDF", "d.png": b"\x89PNG"}
+    for name, start in starts.items():
+        assert (folder / name).read_bytes().startswith(start)
+
+
+def test_compare_prints_and_writes_the_table(data, capsys):
+    out = data.with_name("table.csv")
+    assert main(["compare", str(data), "--labels", "kind", "--methods", "pca, isomap", "-k", "5", "-o", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0].startswith("method")
+    assert "isomap" in printed
+    assert out.read_text().splitlines()[0].startswith("method,trustworthiness,")
+    assert main(["compare", str(data), "--labels", "kind", "--methods", "pcb"]) == 1
+
+
+def test_score_agrees_with_the_metrics(data, capsys):
+    out = data.with_name("map.npy")
+    np.save(out, X[:, :2])
+    assert main(["score", str(data), str(out), "--labels", "kind", "-k", "5", "-o", str(data.with_name("s.csv"))]) == 0
+    printed = capsys.readouterr().out
+    wanted = lowfold.metrics.trustworthiness(X, X[:, :2], 5)
+    assert f"trustworthiness  {wanted}" in printed
+    scores = files.read(data.with_name("s.csv")).X
+    np.testing.assert_allclose(scores[:, 1], wanted.per_point)
+    assert main(["score", str(data), str(data), "--labels", "kind"]) == 1
+
+
+def test_info_says_what_a_file_holds_and_what_methods_need(data, capsys):
+    assert main(["info"]) == 0
+    assert "kernels: " in capsys.readouterr().out
+    assert main(["info", str(data), "--labels", "kind"]) == 0
+    printed = capsys.readouterr().out
+    assert "60 rows, 4 columns" in printed
+    assert "labels: 3 different, the smallest group has 20" in printed
+    assert "intrinsic dimension (two_nn): " in printed
+    assert all(f"\n{name} " in printed for name in METHODS)
 
 
 def test_methods_lists_every_method_with_every_parameter(capsys):
     assert main(["methods"]) == 0
     printed = capsys.readouterr().out
     for name, method in METHODS.items():
-        assert f"{name}: " in printed
-        for parameter in method().get_params():
-            assert f"  {parameter} = " in printed
+        assert f"{name}: {(method.__doc__ or '').splitlines()[0]}" in printed
+        assert all(f"  --{parameter.name.replace('_', '-')} = " in printed for parameter in parameters(method))
+    assert main(["methods", "pca"]) == 0
+    assert "tsne" not in capsys.readouterr().out
 
 
-def test_demo_embeds_both_data_sets_with_every_method(capsys):
-    assert main(["demo"]) == 0
-    printed = capsys.readouterr().out
-    assert "digits: 1797 points" in printed
-    assert "spiral: 500 points" in printed
-    assert all(printed.count(f"  {name}: ") == 2 for name in METHODS)
+SLOW = ["embed", "x.npy", "--schedule", "Annealed(tolerance=0, max_iter=100000)", "-o", "map.csv"]
 
 
-def test_info_says_which_kernels_run(capsys):
-    assert main(["info"]) == 0
-    assert "kernels: " in capsys.readouterr().out
+def command(folder, arguments, **how):
+    code = f"import sys; from lowfold.cli import main; sys.exit(main({arguments!r}))"
+    return subprocess.Popen([sys.executable, "-c", code], cwd=folder, text=True, **how)
 
 
-def test_no_command_is_an_error_with_usage():
-    with pytest.raises(SystemExit) as stopped:
-        main([])
-    assert stopped.value.code == 2
+def test_ctrl_c_keeps_the_best_map_so_far(tmp_path):
+    np.save(tmp_path / "x.npy", cloud(800, 4))
+    process = command(tmp_path, SLOW, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "best map so far" in said
+    assert said.count("\n") == 1, "no progress and no traceback where there is no terminal"
+    assert files.read(tmp_path / "map.csv").X.shape == (800, 2)
 
 
-def test_the_kernels_can_be_chosen_and_a_wrong_choice_is_an_error():
-    code = "import lowfold.backend.native as n; print(n.kernels.simd)"
-    run = subprocess.run(
-        [sys.executable, "-c", code], env={"LOWFOLD_SIMD": "baseline"}, capture_output=True, text=True, check=True
-    )
-    assert run.stdout.strip() == "baseline"
-    wrong = subprocess.run(
-        [sys.executable, "-c", code], env={"LOWFOLD_SIMD": "quantum"}, capture_output=True, text=True, check=False
-    )
-    assert "Set LOWFOLD_SIMD to one of these" in wrong.stderr
+def test_ctrl_c_before_there_is_a_map_writes_nothing(tmp_path):
+    np.save(tmp_path / "x.npy", cloud(6000, 300))
+    slow = ["embed", "x.npy", "-m", "kernel_pca", "--n-components", "2000", "-o", "map.csv"]
+    process = command(tmp_path, slow, stderr=subprocess.PIPE)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 130
+    assert "nothing was written" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
 
-def test_the_spiral_lies_on_a_spiral_and_is_the_same_for_a_seed():
-    X, position = datasets.spiral(200)
-    radius = np.linalg.norm(X, axis=1)
-    assert (np.diff(position) >= 0).all()
-    assert (np.diff(radius) >= 0).all()
-    np.testing.assert_array_equal(X, datasets.spiral(200)[0])
-    assert (datasets.spiral(200, random_state=1)[0] != X).any()
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
+def test_a_terminal_sees_stage_iteration_loss_and_time_left(tmp_path):
+    np.save(tmp_path / "x.npy", cloud(1500, 4))
+    ours, theirs = os.openpty()
+    process = command(tmp_path, SLOW, stderr=theirs, stdout=subprocess.DEVNULL)
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 20).decode()
+    assert "TSNE · " in shown
+    assert "iteration " in shown
+    assert "loss " in shown
+    assert " left" in shown

@@ -28,6 +28,11 @@ MatrixView<const T> view(const Matrix<T>& array) {
     return {array.data(), array.shape(0), array.shape(1)};
 }
 
+/// Raises ValueError unless the arrays fit together: a kernel trusts their sizes.
+inline void check_fit(bool fits, const char* needed) {
+    if (!fits) throw nb::value_error(needed);
+}
+
 /// An array that Python owns, uninitialised.
 template <class T, int DIMENSIONS>
 NewArray<T, DIMENSIONS> new_array(const std::size_t (&shape)[DIMENSIONS]) {

@@ -76,6 +76,7 @@ void bind_typed(nb::module_& m) {
         return out;
     });
     m.def("attraction", [](const Sparse<T>& P, const Matrix<T>& Y, const LawOf& law, int threads) {
+        check_fit(view(P).rows == Y.shape(0), "P and Y must have a row for each point");
         auto out = new_matrix<T>(Y.shape(0), Y.shape(1));
         with_law_of(law, [&](const auto& which) {
             run(threads, [&](const Context& context) { attraction(context, view(P), view(Y), which, out.data()); });
@@ -83,6 +84,7 @@ void bind_typed(nb::module_& m) {
         return out;
     });
     m.def("attraction_cost", [](const Sparse<T>& P, const Matrix<T>& Y, const LawOf& law, int threads) {
+        check_fit(view(P).rows == Y.shape(0), "P and Y must have a row for each point");
         return with_law_of(law, [&](const auto& which) {
             return run(threads,
                        [&](const Context& context) { return attraction_cost(context, view(P), view(Y), which); });
@@ -92,6 +94,9 @@ void bind_typed(nb::module_& m) {
         "exact_field",
         [](const Matrix<T>& Y, const std::optional<Vector<T>>& charges, const LawOf& law, const Matrix<T>& at,
            const std::optional<Vector<std::int32_t>>& skip, int threads) -> Fields<T> {
+            check_fit(Y.shape(1) == at.shape(1) && (!charges || charges->size() == Y.shape(0)) &&
+                          (!skip || skip->size() == at.shape(0)),
+                      "Y, its charges and the places must fit together");
             auto potential = new_vector<T>(at.shape(0));
             auto gradient = new_matrix<T>(at.shape(0), at.shape(1));
             with_law_of(law, [&](const auto& which) {
@@ -123,7 +128,9 @@ void bind_typed(nb::module_& m) {
 NewArray<float, 1> spread(const Matrix<float>& Y, const std::optional<Vector<float>>& charges, const Shape& shape,
                           int threads) {
     NewArray<float, 1> out;
+    check_fit(!charges || charges->size() == Y.shape(0), "each point has one charge");
     with_grid(shape, [&]<int D>(const GridShape<D>& grid) {
+        check_fit(Y.shape(1) == D, "the points must have the grid's dimensions");
         out = new_vector<float>(grid.nodes());
         run(threads, [&](const Context& context) {
             Spreading<D>(context, view(Y), grid).spread(data_or_null(charges), out.data());
@@ -136,6 +143,7 @@ Fields<float> gathered(const Vector<float>& values, const Shape& shape, const Ma
     auto potential = new_vector<float>(Y.shape(0));
     auto gradient = new_matrix<float>(Y.shape(0), Y.shape(1));
     with_grid(shape, [&]<int D>(const GridShape<D>& grid) {
+        check_fit(Y.shape(1) == D && values.size() == grid.nodes(), "points and values must fit the grid");
         run(threads, [&](const Context& context) {
             gather(context, grid, values.data(), view(Y), potential.data(), gradient.data());
         });
@@ -172,6 +180,9 @@ NewArray<float, 2> placed(const std::tuple<Matrix<float>, Matrix<std::int32_t>, 
                           double strength, const std::optional<std::tuple<Vector<float>, Shape>>& field, int threads) {
     const auto& [Y, neighbors, P] = points;
     const auto& [others, charges] = frozen;
+    check_fit(Y.shape(1) == others.shape(1) && neighbors.shape(0) == Y.shape(0) && P.shape(0) == Y.shape(0) &&
+                  P.shape(1) == neighbors.shape(1) && (!charges || charges->size() == others.shape(0)),
+              "new points, their neighbours and the frozen points must fit together");
     auto out = new_matrix<float>(Y.shape(0), Y.shape(1));
     std::copy_n(Y.data(), Y.size(), out.data());
     const MatrixView<float> moving{out.data(), Y.shape(0), Y.shape(1)};
@@ -183,8 +194,11 @@ NewArray<float, 2> placed(const std::tuple<Matrix<float>, Matrix<std::int32_t>, 
             });
         };
         if (field)
-            with_grid(std::get<1>(*field),
-                      [&]<int D>(const GridShape<D>& grid) { place(GridField<D>{grid, std::get<0>(*field).data()}); });
+            with_grid(std::get<1>(*field), [&]<int D>(const GridShape<D>& grid) {
+                check_fit(Y.shape(1) == D && std::get<0>(*field).size() == grid.nodes(),
+                          "points and field must fit the grid");
+                place(GridField<D>{grid, std::get<0>(*field).data()});
+            });
         else
             place(ExactField(view(others), data_or_null(charges), which));
     });
@@ -198,6 +212,7 @@ using CurveOf = std::tuple<float, float, float>;
 template <bool BOTH, class Others>
 NewArray<float, 2> epoch_of(const Sparse<std::uint32_t>& edges, const Matrix<float>& Y, const Matrix<float>& near,
                             const Others& others, const CurveOf& curve, const EpochOf& epoch, int threads) {
+    check_fit(view(edges).rows == Y.shape(0) && near.shape(1) == Y.shape(1), "edges and points must fit together");
     auto out = new_matrix<float>(Y.shape(0), Y.shape(1));
     const auto how = std::make_from_tuple<Epoch>(epoch);
     with_dimensions(Y.shape(1), [&]<int D>() {

@@ -51,6 +51,8 @@ void bind_typed(nb::module_& m) {
     });
     m.def("geodesics", [](const Sparse<T>& graph, const Matrix<std::int32_t>& nodes, const Matrix<T>& behind,
                           const Vector<std::int32_t>& targets, int threads) {
+        check_fit(nodes.shape(0) == behind.shape(0) && nodes.shape(1) == behind.shape(1),
+                  "each node at a start has a length behind it");
         auto out = new_matrix<T>(nodes.shape(0), targets.shape(0));
         run(threads, [&](const Context& context) {
             Geodesics<T>::solve(context, view(graph), {view(nodes), behind.data()}, targets.data(),
@@ -63,6 +65,7 @@ void bind_typed(nb::module_& m) {
 template <class T>
 void bind_products(nb::module_& m) {
     m.def("sparse_times", [](const Sparse<T>& A, const Matrix<T>& V, int threads) {
+        check_fit(view(A).rows == V.shape(0), "A and V must have the same rows");
         auto out = new_matrix<T>(V.shape(0), V.shape(1));
         with_columns(V.shape(1), [&]<int COLUMNS>() {
             run(threads, [&](const Context& context) {

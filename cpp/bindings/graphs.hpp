@@ -14,4 +14,7 @@ void bind_forces(nb::module_& m);
 /// Adds the stress family: distances of all pairs, the stress and its gradient, new points.
 void bind_stress(nb::module_& m);
 
+/// Adds what judges an embedding.
+void bind_metrics(nb::module_& m);
+
 }  // namespace lowfold::bindings

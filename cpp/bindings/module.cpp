@@ -41,6 +41,7 @@ void bind_kernels(nb::module_& m) {
           [](const Matrix<T>& A, const Vector<double>& a_mean, const Matrix<T>& B, const Vector<double>& b_mean,
              int threads) { return product<T>(A, a_mean, B, b_mean, false, threads); });
     m.def("project", [](const Matrix<T>& X, const Vector<double>& mean, const Matrix<T>& B, int threads) {
+        check_fit(X.shape(1) == mean.size() && X.shape(1) == B.shape(0), "X, mean and B must have the same features");
         auto out = new_matrix<T>(X.shape(0), B.shape(1));
         run(threads, [&](const Context& context) {
             project(context, view(X), mean.data(), view(B), {out.data(), X.shape(0), B.shape(1)});
@@ -109,6 +110,7 @@ NB_MODULE(LOWFOLD_MODULE, m) {
     bind_patches(m);
     bind_forces(m);
     bind_stress(m);
+    bind_metrics(m);
 }
 
 }  // namespace lowfold::bindings

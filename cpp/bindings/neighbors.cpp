@@ -40,11 +40,13 @@ class PythonIndex {
                      [&](const Context& context) {
                          return make_index<T>(context, view(X), metric_named(metric), cells, bytes, seed);
                      })),
-          points_(X.shape(0)) {}
+          points_(X.shape(0)),
+          columns_(X.shape(1)) {}
 
     /// (indices, distances) of the neighbours of `queries`, or of the indexed points themselves (or some of them).
     auto search(const std::optional<Matrix<T>>& queries, const std::optional<Vector<std::int32_t>>& subset,
                 std::size_t k, float alpha, float caution, int threads) const {
+        check_fit(!queries || queries->shape(1) == columns_, "queries must have the features of the points");
         Request<T> request{.k = k, .alpha = alpha, .caution = caution};
         if (queries) request.queries = view(*queries);
         if (subset) request.subset = subset->data();
@@ -76,7 +78,7 @@ class PythonIndex {
 
    private:
     std::unique_ptr<Index<T>> index_;
-    std::size_t points_;
+    std::size_t points_, columns_;
 };
 
 template <class T>

@@ -9,6 +9,8 @@ template <class T>
 void bind_typed(nb::module_& m) {
     m.def("barycentric_weights", [](const Matrix<T>& queries, const Matrix<T>& X, const Matrix<std::int32_t>& neighbors,
                                     double regularisation, int threads) {
+        check_fit(queries.shape(1) == X.shape(1) && queries.shape(0) == neighbors.shape(0),
+                  "queries, points and neighbours must fit together");
         auto out = new_matrix<double>(neighbors.shape(0), neighbors.shape(1));
         run(threads, [&](const Context& context) {
             barycentric_weights(context, view(queries), view(X), view(neighbors), regularisation, out.data());

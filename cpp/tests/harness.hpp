@@ -36,6 +36,7 @@ Tests factorisation_tests();
 Tests force_tests();
 Tests tree_tests();
 Tests layout_tests();
+Tests coranking_tests();
 
 struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;

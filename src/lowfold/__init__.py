@@ -2,10 +2,13 @@
 
 import sklearn  # noqa: F401, I001  first: the import was quicker so in every comparison, for a reason not yet found
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
-from lowfold import datasets, markov
-from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
+from lowfold import datasets, markov, metrics
+from lowfold.compare import Comparison, Judging, compare
+from lowfold.errors import BackendError, DataError, FileError, LowfoldError, MemoryLimitError, ParameterError
 from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
 from lowfold.force.repulsion import Grid, Tree
 from lowfold.force.fuzzy_graph import Fuzzy
@@ -16,6 +19,7 @@ from lowfold.force.symmetric_sne import SymmetricSNE
 from lowfold.force.tsne import TSNE
 from lowfold.force.umap import UMAP
 from lowfold.methods import METHODS
+from lowfold.model_file import load, save
 from lowfold.neighbors.components import connect
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.graph import NeighborGraph
@@ -43,6 +47,15 @@ from lowfold.types import Components, Neighbors, Report, Step
 
 __version__ = version("lowfold")
 
+_LATER = ("files", "plot")  # imported when they are used: they bring in what most programs do not need
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return import_module(f"lowfold.{name}")
+    raise AttributeError(f"module 'lowfold' has no attribute {name!r}")
+
+
 __all__ = [
     "LLE",
     "LTSA",
@@ -57,6 +70,7 @@ __all__ = [
     "Cells",
     "Classical",
     "ClassicalMDS",
+    "Comparison",
     "Components",
     "Curve",
     "DataError",
@@ -64,6 +78,7 @@ __all__ = [
     "ElasticEmbedding",
     "Epochs",
     "Exact",
+    "FileError",
     "Fuzzy",
     "GradientDescent",
     "Grid",
@@ -71,6 +86,7 @@ __all__ = [
     "HessianLLE",
     "Homotopy",
     "Isomap",
+    "Judging",
     "KernelPCA",
     "LaplacianEigenmaps",
     "LowfoldError",
@@ -95,9 +111,15 @@ __all__ = [
     "Within",
     "__version__",
     "build_index",
+    "compare",
     "connect",
     "datasets",
     "diffmap",
+    "files",
+    "load",
     "markov",
     "stresses",
+    "metrics",
+    "plot",
+    "save",
 ]

@@ -27,3 +27,7 @@ class BackendError(LowfoldError, RuntimeError):
 
 class ConvergenceWarning(UserWarning):
     """An iteration ended before it reached its tolerance; the result's report says how far it came."""
+
+
+class FileError(LowfoldError, ValueError):
+    """A file cannot be read or written: it is damaged, of another kind, or holds what cannot be stored."""

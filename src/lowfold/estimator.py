@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
@@ -131,6 +132,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         return tags
 
 
+# Told the name of each stage of a fit as it begins; a progress bar listens here.
+stage_listener: ContextVar[Callable[[str], Any] | None] = ContextVar("lowfold_stage_listener", default=None)
+
+
 class Stopwatch:
     """Seconds spent in named stages."""
 
@@ -140,6 +145,9 @@ class Stopwatch:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Adds the time spent inside to the stage."""
+        listener = stage_listener.get()
+        if listener is not None:
+            listener(name)
         start = time.perf_counter()
         try:
             yield

@@ -212,7 +212,22 @@ class StressKernels(Protocol):
         root of the mean of w (d - delta)^2 that is left."""
 
 
-class Kernels(ForceKernels, StressKernels, Protocol):
+class MetricKernels(Protocol):
+    """The kernels that judge an embedding; `backend/reference_ranks.py` says in NumPy what each returns."""
+
+    def coranking(
+        self, X: Floats, Y: Floats, rows: Indices, ks: NDArray[np.int64], how: tuple[bool, bool], threads: int, /
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(rows, ks, 3): common neighbours, intruders and lost ones by how far they lie beyond k; (rows,) the area.
+
+        how: whether X holds the rows' distances instead of all points, and whether the area is wanted (else 0).
+        """
+
+    def squared_distances(self, X: Floats, rows: Indices, threads: int, /) -> Floats:
+        """(rows, n) squared Euclidean distances from some points to all, each sum in the order of the coordinates."""
+
+
+class Kernels(ForceKernels, StressKernels, MetricKernels, Protocol):
     """The kernels of one instruction set; `backend/reference.py` says in NumPy what each returns."""
 
     simd: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 from pathlib import Path
 
 import joblib
@@ -51,3 +52,12 @@ def _number(path: Path) -> int | None:
         return int(path.read_text())
     except (OSError, ValueError):  # absent, or "max": no limit
         return None
+
+
+def resident_memory() -> int | None:
+    """Bytes of memory that this process holds now, or None where the system does not tell."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except (OSError, IndexError):
+        return None
+    return int(pages) * mmap.PAGESIZE

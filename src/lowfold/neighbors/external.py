@@ -23,23 +23,35 @@ class ExternalIndex(NeighborIndex):
     """scikit-learn's NearestNeighbors; equal distances are ordered by index, also at the last place."""
 
     def __init__(self, X: Any, settings: Settings) -> None:
-        # Here and below, not at the top: together they take longer to import than all of Lowfold.
-        from sklearn.neighbors import NearestNeighbors
-
         self.n = X.shape[0]
         self._X = csr_matrix(X) if issparse(X) else X
         self._metric = settings.metric
         self._learnt = learnt_from(self._X, settings.metric)
+        self._threads = resources.thread_count(settings.n_jobs)
+        self._build()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The search is a function of the rest: it is built again rather than stored.
+        return {name: value for name, value in self.__dict__.items() if name != "_search"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._build()
+
+    def _build(self) -> None:
+        # Here and below, not at the top: together they take longer to import than all of Lowfold.
+        from sklearn.neighbors import NearestNeighbors
+
         try:
             self._search = NearestNeighbors(
-                metric=settings.metric,
+                metric=self._metric,
                 metric_params=self._learnt or None,
-                algorithm="auto" if settings.metric in TREE_METRICS else "brute",
-                n_jobs=resources.thread_count(settings.n_jobs),
+                algorithm="auto" if self._metric in TREE_METRICS else "brute",
+                n_jobs=self._threads,
             ).fit(self._X)
         except (ValueError, TypeError) as error:
             raise ParameterError(
-                f"metric={settings.metric!r} cannot be used for these data: {error}. "
+                f"metric={self._metric!r} cannot be used for these data: {error}. "
                 f"Use a metric that sklearn.metrics.pairwise_distances accepts for them, or 'euclidean'."
             ) from error
 

@@ -11,6 +11,7 @@ from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.external import ExternalIndex
 from lowfold.neighbors.interface import Metric, NeighborIndex, Settings, read_points
 from lowfold.neighbors.precomputed import DistanceIndex, GraphIndex
+from lowfold.neighbors.sharing import shared_index
 from lowfold.options import RandomState, validate
 
 SPATIAL_METRICS = {"euclidean", "l2", "sqeuclidean", "manhattan", "l1", "cityblock", "chebyshev"}
@@ -41,6 +42,10 @@ def build_index(
 
 def index_of(data: inputs.Data, settings: Settings) -> NeighborIndex:
     """The index for checked data."""
+    return shared_index(data, settings, lambda: _new_index(data, settings))
+
+
+def _new_index(data: inputs.Data, settings: Settings) -> NeighborIndex:
     if data.kind == inputs.DISTANCES:
         return DistanceIndex(data.values)
     if data.kind == inputs.GRAPH:

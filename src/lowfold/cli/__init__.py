@@ -1,0 +1,5 @@
+"""The `lowfold` command."""
+
+from lowfold.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,226 @@
+"""Several methods on one data set: one neighbour search for all, and a table of quality, time and memory."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from lowfold.affinity.perplexity import WIDTH, scales
+from lowfold.backend import resources
+from lowfold.errors import LowfoldError, ParameterError
+from lowfold.estimator import Estimator
+from lowfold.methods import METHODS
+from lowfold.metrics import label_accuracy, shepard_correlation, silhouette
+from lowfold.metrics.coranking import coranked
+from lowfold.metrics.score import Sampling, Score, mean_score, read_data
+from lowfold.neighbors.index import index_of
+from lowfold.neighbors.interface import Metric, Settings
+from lowfold.neighbors.sharing import shared_neighbors
+from lowfold.options import documented, option
+from lowfold.types import Floats
+
+Methods = Iterable[str | Estimator] | Mapping[str, str | Estimator]
+
+
+@documented
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How embeddings are judged: `compare(X, methods, judging=Judging(k=10))`."""
+
+    k: int = option(15, low=1, help="number of neighbours that are compared")
+    metric: str | Callable[..., float] = option("euclidean", help="metric of X that counts")
+    sample: Any = option("auto", help="points looked at: 'auto', None for all, a number or a Sample")
+    n_jobs: int | None = option(None, help="number of threads; None uses every core")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One method's row: its scores by name, seconds, bytes of memory at its peak beside what was there before (NaN
+    where the system does not tell), the fitted model; or why there is none."""
+
+    name: str
+    model: Estimator | None = field(repr=False)
+    scores: dict[str, Score]
+    seconds: float
+    memory: float
+    error: str | None = None
+
+    @property
+    def embedding(self) -> Floats | None:
+        """The map."""
+        return None if self.model is None else self.model.embedding_
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `compare` found: a row for each method, in their order; str() is the table."""
+
+    entries: list[Entry]
+    searches: int  # how often neighbours of all points were looked for, over all methods
+
+    @property
+    def maps(self) -> dict[str, Floats]:
+        """The embedding of each method that has one."""
+        return {entry.name: entry.model.embedding_ for entry in self.entries if entry.model is not None}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table as plain values, for a DataFrame or a file."""
+        return [
+            {"method": entry.name}
+            | {name: score.value for name, score in entry.scores.items()}
+            | {"seconds": entry.seconds, "megabytes": entry.memory / 1e6, "error": entry.error}
+            for entry in self.entries
+        ]
+
+    def __str__(self) -> str:
+        names = list(dict.fromkeys(name for entry in self.entries for name in entry.scores))
+        width = max([6, *(len(entry.name) for entry in self.entries)])
+        head = f"{'method':<{width}}" + "".join(f"{name:>{max(9, len(name) + 2)}}" for name in names)
+        lines = [head + f"{'seconds':>10}{'MB':>8}"]
+        for entry in self.entries:
+            cells = "".join(_cell(entry.scores.get(name), max(9, len(name) + 2)) for name in names)
+            memory = "-" if np.isnan(entry.memory) else f"{entry.memory / 1e6:.0f}"
+            line = f"{entry.name:<{width}}" + cells + f"{entry.seconds:>10.2f}{memory:>8}"
+            lines.append(line if entry.error is None else f"{entry.name:<{width}}  {entry.error}")
+        return "\n".join(lines)
+
+
+def compare(
+    X: Any,
+    methods: Methods = ("pca", "isomap", "laplacian_eigenmaps", "tsne", "umap"),
+    *,
+    labels: Any = None,
+    judging: Judging | None = None,
+    callback: Callable[[str], Any] | None = None,
+) -> Comparison:
+    """Fits several methods to X, judges each by the same neighbours, and returns the table and the maps.
+
+    methods: names of the registry, unfitted estimators, or a mapping from titles to either. Those that look for
+    neighbours share one search. What a method cannot do with these data stands in its row instead of a map.
+    callback: called with each method's title before it starts.
+    """
+    judging = Judging() if judging is None else judging
+    models = _models(methods)
+    data = read_data(X, judging.metric)
+    fits = []
+    with shared_neighbors() as shared:
+        _search_once(data, list(models.values()))
+        for title, model in models.items():
+            if callback is not None:
+                callback(title)
+            fits.append(_fitted(title, model, data.values))
+    entries = [
+        fit if fit.model is None else replace(fit, scores=judge(data.values, fit.model.embedding_, labels, judging))
+        for fit in fits
+    ]
+    return Comparison(entries, shared.searches)
+
+
+def judge(X: Any, Y: Any, labels: Any = None, judging: Judging | None = None) -> dict[str, Score]:
+    """The scores that a table shows: of neighbours, of distances, and of labels if there are any."""
+    how = Judging() if judging is None else judging
+    n = len(Y)
+    k = min(how.k, max(1, n - 2))
+    found = coranked(X, Y, [k], how, area=True)
+    scores = {name: found.score(getattr(found, name)) for name in ("trustworthiness", "continuity", "recall")}
+    scores["R_NX area"] = mean_score(found.areas, found.points, n)
+    scores["Shepard"] = shepard_correlation(X, Y, metric=how.metric, sample=_pair_sample(how), n_jobs=how.n_jobs)
+    if labels is not None:
+        scores["labels"] = label_accuracy(Y, labels, min(10, n - 1), sample=how.sample, n_jobs=how.n_jobs)
+        if 2 <= len(np.unique(labels)) < n:
+            scores["silhouette"] = silhouette(Y, labels, sample=how.sample, n_jobs=how.n_jobs)
+    return scores
+
+
+def _pair_sample(judging: Judging) -> Sampling:
+    """Half a thousand points give half a million pairs: the error is below 0.01, and ranks of more take their time."""
+    return 500 if judging.sample == "auto" else judging.sample
+
+
+def _models(methods: Methods) -> dict[str, Estimator]:
+    named = methods if isinstance(methods, Mapping) else {_title(method): method for method in methods}
+    models = {title: method_of(method) for title, method in named.items()}
+    if not models:
+        raise ParameterError(f"methods={methods!r} names no method. Use some of {', '.join(METHODS)}.")
+    return models
+
+
+def _title(method: str | Estimator) -> str:
+    if isinstance(method, str):
+        return method
+    names = {cls: name for name, cls in METHODS.items()}
+    return names.get(type(method), type(method).__name__)
+
+
+def method_of(method: str | Estimator) -> Estimator:
+    """An unfitted estimator, by its name in the registry or as it is."""
+    if isinstance(method, Estimator):
+        return clone(method)
+    if method not in METHODS:
+        raise ParameterError(f"There is no method {method!r}. Use one of {', '.join(METHODS)}.")
+    return METHODS[method]()
+
+
+def _search_once(data: Any, models: list[Estimator]) -> None:
+    """Looks for as many neighbours as any of the methods will want, so that the others read them off."""
+    wanted: dict[Metric, int] = {}
+    for model in models:
+        size = getattr(model, "n_neighbors", None)
+        perplexity = getattr(model, "perplexity", None)
+        k = size if isinstance(size, int) else 0 if perplexity is None else math.ceil(WIDTH * max(scales(perplexity)))
+        metric = getattr(model, "metric", "euclidean")
+        if isinstance(metric, str) and metric not in ("precomputed", "affinity"):
+            wanted[metric] = max(wanted.get(metric, 0), min(k, data.n - 1))
+    for metric, k in wanted.items():
+        if k > 0:
+            index_of(data, Settings(metric=metric)).query(None, k)
+
+
+def _fitted(title: str, model: Estimator, X: Any) -> Entry:
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings(), PeakMemory() as memory:
+            warnings.simplefilter("ignore")  # what did not converge stands in the model's report
+            model.fit(X)
+    except LowfoldError as error:
+        return Entry(title, None, {}, time.perf_counter() - start, float("nan"), str(error))
+    return Entry(title, model, {}, time.perf_counter() - start, memory.peak)
+
+
+class PeakMemory:
+    """Watches how far the memory of this process rises above what it was: `peak`, in bytes."""
+
+    INTERVAL = 0.005  # seconds between two looks
+
+    def __init__(self) -> None:
+        self.peak = float("nan")
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> PeakMemory:
+        self._start = resources.resident_memory()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while self._start is not None:
+            now = resources.resident_memory()
+            self.peak = float(np.fmax(self.peak, max(0, (now or 0) - self._start)))
+            if self._stop.wait(self.INTERVAL):
+                return
+
+
+def _cell(score: Score | None, width: int) -> str:
+    return f"{'-' if score is None else format(score.value, '.3f'):>{width}}"

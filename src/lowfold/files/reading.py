@@ -1,0 +1,138 @@
+"""`read`: a file, or a folder of images, as a Table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lowfold.errors import FileError
+from lowfold.files.delimited import read_delimited
+from lowfold.files.images import read_images
+from lowfold.files.single_cell import read_h5ad
+from lowfold.files.table import Table, chosen, matrix, needed
+
+
+def read(path: Any, *, labels: str | None = None, name: str | None = None) -> Table:
+    """The rows of numbers in a file, or of the images in a folder.
+
+    labels: the name of the column, array or field that holds a label for each row ("folder" for images). name: which
+    array of a file with several.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return read_images(path, labels)
+    if not path.is_file():
+        raise FileError(f"{path} does not exist. Pass a file or a folder of images.")
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise FileError(f"{path} is of an unknown kind. Use one of {', '.join(READERS)}, or a folder of images.")
+    try:
+        return reader(path, labels, name)
+    except FileError:
+        raise
+    except Exception as error:  # libraries raise what they like for a file that is not what it says it is
+        raise FileError(f"{path} cannot be read as {path.suffix}: {_first_line(error)}.") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _npy(path: Path, labels: str | None, name: str | None) -> Table:
+    _refuse(path, labels, "labels")
+    return Table(matrix(np.load(path, allow_pickle=False), path))
+
+
+def _npz(path: Path, labels: str | None, name: str | None) -> Table:
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {key: stored[key] for key in stored.files}
+    if {"format", "indices", "indptr", "data", "shape"} <= set(arrays):
+        import scipy.sparse
+
+        _refuse(path, labels, "labels")
+        return Table(matrix(scipy.sparse.load_npz(path), path))
+    X = matrix(arrays[chosen(arrays, name, path)], path)
+    return Table(X, _labels(arrays, labels, len(X), path))
+
+
+def _mat(path: Path, labels: str | None, name: str | None) -> Table:
+    import scipy.io
+
+    try:
+        loaded = scipy.io.loadmat(path)
+    except NotImplementedError:  # version 7.3 is HDF5, with rows and columns exchanged
+        h5py = needed("h5py", "h5py", path)
+        with h5py.File(path, "r") as file:
+            loaded = {key: np.asarray(value).T for key, value in file.items() if isinstance(value, h5py.Dataset)}
+    arrays = {key: value for key, value in loaded.items() if not key.startswith("__")}
+    X = matrix(arrays[chosen(arrays, name, path)], path)
+    return Table(X, _labels(arrays, labels, X.shape[0], path))
+
+
+def _columns(path: Path, labels: str | None, name: str | None) -> Table:
+    needed("pyarrow", "pyarrow", path)
+    if path.suffix.lower() == ".parquet":
+        table = needed("pyarrow.parquet", "pyarrow", path).read_table(path)
+    else:
+        table = needed("pyarrow.feather", "pyarrow", path).read_table(path)
+    columns = {key: table.column(key).to_numpy() for key in table.column_names if not key.startswith("__index_level")}
+    return from_columns(columns, labels, path)
+
+
+def from_columns(columns: dict[str, Any], labels: str | None, path: Any) -> Table:
+    """A table of named columns; those of text can only be labels."""
+    if labels is not None and labels not in columns:
+        raise FileError(f"{path} has no column {labels!r}, but {', '.join(map(repr, columns))}. Use one of these.")
+    numbers = {key: np.asarray(value) for key, value in columns.items() if key != labels}
+    text = [key for key, value in numbers.items() if value.dtype.kind not in "fiub"]
+    if text:
+        raise FileError(
+            f"Column {text[0]!r} of {path} holds {numbers[text[0]].dtype} values, not numbers. Name it as the labels "
+            f"(--labels {text[0]} on the command line), or leave it out of the file."
+        )
+    if not numbers:
+        raise FileError(f"{path} has no column of numbers. Store at least one.")
+    X = np.column_stack(list(numbers.values()))
+    return Table(X, None if labels is None else np.asarray(columns[labels]), list(numbers))
+
+
+def _csv(path: Path, labels: str | None, name: str | None) -> Table:
+    columns = read_delimited(path, "\t" if path.suffix.lower() == ".tsv" else None)
+    return from_columns(columns, labels, path)
+
+
+def _h5ad(path: Path, labels: str | None, name: str | None) -> Table:
+    return read_h5ad(path, labels, name)
+
+
+def _labels(arrays: dict[str, Any], labels: str | None, n: int, path: Any) -> Any:
+    if labels is None:
+        return None
+    if labels not in arrays:
+        raise FileError(f"{path} holds no {labels!r}, but {', '.join(map(repr, arrays))}. Use one of these as labels.")
+    values = np.asarray(arrays[labels]).ravel()
+    if len(values) != n:
+        raise FileError(f"{labels!r} in {path} has {len(values)} values for {n} rows. Use one for each row.")
+    return values
+
+
+def _refuse(path: Path, value: str | None, what: str) -> None:
+    if value is not None:
+        raise FileError(f"{path} holds one array and no {what} called {value!r}. Use a file with names, such as .npz.")
+
+
+Reader = Callable[[Path, str | None, str | None], Table]
+READERS: dict[str, Reader] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".csv": _csv,
+    ".tsv": _csv,
+    ".txt": _csv,
+    ".parquet": _columns,
+    ".feather": _columns,
+    ".h5ad": _h5ad,
+    ".mat": _mat,
+}

@@ -1,0 +1,99 @@
+"""Annotated matrices of single cells (.h5ad): X and obs in, obsm out."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from lowfold.errors import FileError
+from lowfold.files.table import Table, needed
+from lowfold.types import Floats
+
+
+def read_h5ad(path: Path, labels: str | None, name: str | None) -> Table:
+    """X, or obsm[name], or layers[name]; labels from obs."""
+    h5py = needed("h5py", "h5py", path)
+    with h5py.File(path, "r") as file:
+        place = next((part for part in _places(name) if part in file), None)
+        if place is None:
+            there = ["X", *(f"obsm/{key}" for key in file.get("obsm", {}))]
+            raise FileError(f"{path} has no {name or 'X'!r}, but {', '.join(there)}. Use one of these.")
+        X = _matrix(file[place], path)
+        groups = None if labels is None else _observation(file, labels, path)
+    return Table(X, groups)
+
+
+def _places(name: str | None) -> list[str]:
+    return ["X"] if name in (None, "X") else [f"obsm/{name}", f"layers/{name}", str(name)]
+
+
+def _matrix(part: Any, path: Any) -> Any:
+    if not hasattr(part, "keys"):
+        return np.asarray(part)
+    shape = tuple(int(side) for side in part.attrs.get("shape", part.attrs.get("h5sparse_shape", ())))
+    kind = part.attrs.get("encoding-type", part.attrs.get("h5sparse_format", ""))
+    if len(shape) != 2 or not {"data", "indices", "indptr"} <= set(part):
+        raise FileError(f"{path} holds an X that is neither an array nor a sparse matrix.")
+    make = csc_array if "csc" in str(kind) else csr_array
+    X = make((part["data"][:], part["indices"][:], part["indptr"][:]), shape=shape)
+    X.check_format(full_check=True)
+    return csr_array(X)
+
+
+def _observation(file: Any, name: str, path: Any) -> Any:
+    obs = file["obs"]
+    if name not in obs:
+        raise FileError(f"{path} has no obs column {name!r}, but {', '.join(sorted(obs))}. Use one of these.")
+    column = obs[name]
+    if hasattr(column, "keys"):  # a categorical: codes into categories
+        known, codes = column["categories"], column["codes"][:]
+        categories = known.asstr()[:] if _is_text(known) else known[:]
+        return np.array([categories[code] if code >= 0 else "missing" for code in codes])
+    return column.asstr()[:] if _is_text(column) else column[:]
+
+
+def _is_text(column: Any) -> bool:
+    return column.dtype.kind in "OS"
+
+
+def write_h5ad(target: Path, Y: Floats, method: str, source: Path | None, content: Any) -> None:
+    """Writes obsm["X_<method>"] into a copy of the source, or into a new file that holds nothing else."""
+    h5py = needed("h5py", "h5py", target)
+    key = f"X_{method}"
+
+    def fill(file: BinaryIO) -> None:
+        if source is not None:
+            with source.open("rb") as old:
+                shutil.copyfileobj(old, file)
+            file.flush()
+            file.seek(0)
+        with h5py.File(file, "r+" if source is not None else "w") as cells:
+            if source is None:
+                _empty(cells, len(Y), h5py)
+            elif cells["obs"][cells["obs"].attrs.get("_index", "_index")].shape[0] != len(Y):
+                raise FileError(f"{source} has another number of cells than the embedding's {len(Y)}.")
+            obsm = cells.require_group("obsm")
+            obsm.attrs.update({"encoding-type": "dict", "encoding-version": "0.1.0"})
+            if key in obsm:
+                del obsm[key]
+            part = obsm.create_dataset(key, data=Y)
+            part.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
+
+    content(target, fill)
+
+
+def _empty(cells: Any, n: int, h5py: Any) -> None:
+    """An annotated matrix of n cells and no genes."""
+    cells.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+    for name, count in (("obs", n), ("var", 0)):
+        frame = cells.create_group(name)
+        frame.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "_index"})
+        frame.attrs.create("column-order", np.array([], dtype=h5py.string_dtype()))
+        index = frame.create_dataset("_index", data=np.array([str(i) for i in range(count)], dtype=h5py.string_dtype()))
+        index.attrs.update({"encoding-type": "string-array", "encoding-version": "0.2.0"})
+    for name in ("layers", "obsp", "varm", "varp", "uns"):
+        cells.create_group(name).attrs.update({"encoding-type": "dict", "encoding-version": "0.1.0"})

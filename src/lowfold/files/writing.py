@@ -1,0 +1,71 @@
+"""`write`: an embedding to a file, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from lowfold.errors import FileError
+from lowfold.files.single_cell import write_h5ad
+from lowfold.files.table import needed
+from lowfold.model_file.container import write_whole
+from lowfold.types import Floats
+
+ENDINGS = (".npy", ".csv", ".tsv", ".parquet", ".feather", ".h5ad")
+
+
+def check_ending(path: Any) -> str:
+    """The ending of a file that can be written."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise FileError(f"{path} cannot be written: its ending must be one of {', '.join(ENDINGS)}. Rename it.")
+    return ending
+
+
+def write(path: Any, Y: Any, *, method: str = "y", labels: Any = None, source: Any = None) -> None:
+    """Writes coordinates, in columns <method>1, <method>2, ..., and the labels beside them where there are any.
+
+    .h5ad: into obsm["X_<method>"] of a copy of `source`, or of a new file.
+    """
+    ending, Y = check_ending(path), np.asarray(Y)
+    if ending == ".npy":
+        write_whole(path, lambda file: np.save(file, Y))
+    elif ending == ".h5ad":
+        given = Path(source) if source is not None and Path(source).suffix.lower() == ".h5ad" else None
+        write_h5ad(Path(path), Y, method, given, write_whole)
+    else:
+        columns = {f"{method}{axis + 1}": column for axis, column in enumerate(Y.T)}
+        if labels is not None:
+            columns["label"] = np.asarray(labels)
+        _write_columns(path, columns, ending)
+
+
+def _write_columns(path: Any, columns: dict[str, Any], ending: str) -> None:
+    if ending in (".csv", ".tsv"):
+        write_whole(path, lambda file: _delimited(file, columns, "\t" if ending == ".tsv" else ","))
+        return
+    table = needed("pyarrow", "pyarrow", path).table(columns)
+    if ending == ".parquet":
+        parquet = needed("pyarrow.parquet", "pyarrow", path)
+        write_whole(path, lambda file: parquet.write_table(table, file))
+    else:
+        feather = needed("pyarrow.feather", "pyarrow", path)
+        write_whole(path, lambda file: feather.write_feather(table, file))
+
+
+def _delimited(file: BinaryIO, columns: dict[str, Any], delimiter: str) -> None:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    cells = [(c.astype(str) if _is_floats(c) else c).tolist() for c in columns.values()]
+    writer.writerows(zip(*cells, strict=True))
+    text.flush()
+    text.detach()
+
+
+def _is_floats(column: Floats) -> bool:
+    return column.dtype.kind == "f"  # written with as many digits as it takes to read the same number

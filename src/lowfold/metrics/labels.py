@@ -1,0 +1,84 @@
+"""Whether points with the same label lie together in an embedding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold import inputs
+from lowfold.backend import resources
+from lowfold.errors import DataError, ParameterError
+from lowfold.metrics.score import Sampling, Score, check_labels, chosen_points, mean_score, read_embedding, rows_of
+from lowfold.neighbors.index import build_index
+
+BLOCK_BYTES = 16_000_000
+
+
+def label_accuracy(Y: Any, labels: Any, k: int = 10, *, sample: Sampling = "auto", n_jobs: int | None = None) -> Score:
+    """The share of points whose label most of their k nearest others have.
+
+    Where several labels are equally frequent, the right one among them counts by its share.
+    """
+    embedding = read_embedding(Y)
+    n = len(embedding)
+    classes = check_labels(labels, n)
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= n - 1:
+        raise ParameterError(f"k={k!r} must be an int from 1 to {n - 1}, as n_samples = {n}. Lower k.")
+    points = chosen_points(n, sample)
+    index = build_index(embedding, search="exact", n_jobs=n_jobs)
+    if len(points) == n:
+        nearest = index.query(None, int(k)).indices
+    else:
+        nearest = _others(index.query(embedding[points], int(k) + 1).indices, points)
+    votes = np.zeros((len(points), int(classes.max()) + 1), np.int32)
+    np.add.at(votes, (np.arange(len(points))[:, None], classes[nearest]), 1)
+    most = votes.max(axis=1, keepdims=True)
+    won = votes[np.arange(len(points)), classes[points]] == most[:, 0]
+    return mean_score(won / (votes == most).sum(axis=1), points, n)
+
+
+def silhouette(Y: Any, labels: Any, *, sample: Sampling = "auto", n_jobs: int | None = None) -> Score:
+    """The mean of (b - a) / max(a, b), a the mean distance to points of the same label, b to those of the next one.
+
+    Equals scikit-learn's `silhouette_score`; a point that is alone with its label counts 0.
+    """
+    embedding = read_embedding(Y)
+    n = len(embedding)
+    classes = check_labels(labels, n)
+    sizes = np.bincount(classes)
+    if not 2 <= len(sizes) < n:
+        raise DataError(
+            f"labels has {len(sizes)} different values for {n} points; a silhouette needs from 2 to {n - 1}. "
+            f"Pass labels that group the points."
+        )
+    points = chosen_points(n, sample)
+    rows = rows_of(inputs.Data(inputs.ROWS, embedding), "euclidean", resources.thread_count(n_jobs))
+    step = max(1, BLOCK_BYTES // (8 * n))
+    parts = [points[begin : begin + step] for begin in range(0, len(points), step)]
+    order = np.argsort(classes, kind="stable")
+    begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    values = [_silhouettes(rows(p).astype(np.float64), p, (classes, sizes, order, begins)) for p in parts]
+    return mean_score(np.concatenate(values), points, n)
+
+
+def _silhouettes(D: Any, points: NDArray[np.intp], groups: Any) -> NDArray[np.float64]:
+    classes, sizes, order, begins = groups
+    D[np.arange(len(points)), points] = 0
+    sums = np.add.reduceat(D[:, order], begins, axis=1)
+    rows, own = np.arange(len(points)), classes[points]
+    inside = sums[rows, own] / np.maximum(sizes[own] - 1, 1)
+    means = sums / sizes
+    means[rows, own] = np.inf
+    outside = means.min(axis=1)
+    larger = np.maximum(inside, outside)
+    alone = (sizes[own] == 1) | (larger == 0)
+    return np.where(alone, 0.0, (outside - inside) / np.where(larger > 0, larger, 1.0))
+
+
+def _others(nearest: NDArray[np.int32], points: NDArray[np.intp]) -> NDArray[np.int32]:
+    """Drops each point from its own neighbours, or the last of them where equal points stand before it."""
+    own = nearest == points[:, None]
+    own[~own.any(axis=1), -1] = True
+    return nearest[~own].reshape(len(points), -1)

@@ -1,0 +1,207 @@
+"""Distances in the data against distances in the embedding: their correlation, and the stress that is left.
+
+Pairs are taken by rows: the distances from some points, or all, to all others. What is summed over pairs needs O(n)
+memory; Spearman's correlation ranks pairs, and keeps of a sample of points at most PAIRS, drawn by lot from each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold import inputs
+from lowfold.backend import native, resources
+from lowfold.errors import MemoryLimitError, ParameterError
+from lowfold.metrics.score import (
+    GROUPS,
+    Sample,
+    Sampling,
+    Score,
+    chosen_points,
+    grouped_error,
+    read_data,
+    read_embedding,
+    rows_of,
+)
+from lowfold.neighbors.interface import Metric
+
+PAIRS = 500_000  # of a sample of points, whose ranks are taken
+EXACT_UP_TO = 2_000  # points, for sample="auto": as many pairs
+PAIR_BYTES = 48  # of memory for each of them: two distances, their order and their ranks
+BLOCK_BYTES = 16_000_000
+PAIR_STREAM = 2 << 32  # of the random numbers
+
+
+def shepard_correlation(
+    X: Any,
+    Y: Any,
+    method: str = "spearman",
+    *,
+    metric: Metric = "euclidean",
+    sample: Sampling = "auto",
+    n_jobs: int | None = None,
+) -> Score:
+    """The correlation of distances in X and in Y over pairs of points: Spearman's of their ranks, or Pearson's.
+
+    per_point: the correlation over the pairs that a point is in. Where one side does not vary, it is 0.
+    """
+    if method not in ("spearman", "pearson"):
+        raise ParameterError(f"method={method!r} must be 'spearman' or 'pearson'. Use for example method='spearman'.")
+    rows = _rows_of(X, Y, metric, sample, n_jobs)
+    if method == "pearson":
+        moments = np.concatenate([_moments(a, b) for _, a, b in rows.blocks()])
+        return rows.score(_pearson(moments), moments, lambda sums: float(_pearson(sums[None])[0]))
+    per_point, pairs = [], []
+    for where, a, b in rows.blocks():
+        per_point.append(_pearson(_moments(_row_ranks(a), _row_ranks(b))))
+        pairs.append(rows.some_pairs(where, a, b))
+    first, second, group = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    value = _rank_correlation(first, second)
+    error = 0.0
+    if len(rows.points) < rows.n:
+        groups = [_rank_correlation(first[group == g], second[group == g]) for g in range(GROUPS) if (group == g).any()]
+        error = grouped_error(np.array(groups)) if len(groups) > 1 else 0.0
+    return Score(value, error, np.concatenate(per_point), rows.points)
+
+
+def normalized_stress(
+    X: Any,
+    Y: Any,
+    *,
+    scaled: bool = True,
+    metric: Metric = "euclidean",
+    sample: Sampling = "auto",
+    n_jobs: int | None = None,
+) -> Score:
+    """sqrt(sum (delta - s d)^2 / sum delta^2) over pairs, delta in X and d in Y: 0 if all distances agree.
+
+    s is the best factor, so that the size of an embedding does not matter, or 1 if not `scaled`. per_point: the same
+    over the pairs that a point is in, with the common s.
+    """
+    rows = _rows_of(X, Y, metric, sample, n_jobs)
+    moments = np.concatenate([_moments(a, b) for _, a, b in rows.blocks()])
+
+    def stress(sums: NDArray[np.float64], s: float) -> NDArray[np.float64]:
+        left = sums[:, 3] - 2 * s * sums[:, 5] + s**2 * sums[:, 4]
+        return np.sqrt(np.maximum(left, 0) / np.maximum(sums[:, 3], np.finfo(float).tiny))
+
+    def factor(sums: NDArray[np.float64]) -> float:
+        return 1.0 if not scaled else float(sums[5] / sums[4]) if sums[4] > 0 else 0.0
+
+    total = moments.sum(axis=0)
+    return rows.score(stress(moments, factor(total)), moments, lambda sums: float(stress(sums[None], factor(sums))[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceRows:
+    """Rows of distances in both spaces from the chosen points."""
+
+    data: inputs.Data
+    Y: Any
+    metric: Metric
+    points: NDArray[np.intp]
+    threads: int
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return self.data.n
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
+        """(which of the points, distances in X, distances in Y), each row without the point itself."""
+        first = rows_of(self.data, self.metric, self.threads)
+        second = rows_of(inputs.Data(inputs.ROWS, self.Y), "euclidean", self.threads)
+        step = max(1, BLOCK_BYTES // (8 * self.n))
+        for begin in range(0, len(self.points), step):
+            some = self.points[begin : begin + step]
+            others = np.arange(self.n) != some[:, None]
+            a, b = (rows(some)[others].reshape(len(some), -1).astype(np.float64) for rows in (first, second))
+            yield slice(begin, begin + len(some)), a, b
+
+    @property
+    def per_row(self) -> int:
+        """How many pairs of each row are ranked."""
+        m = len(self.points)
+        return self.n - 1 if m == self.n else min(self.n - 1, max(1, PAIRS // m))
+
+    @property
+    def thinned(self) -> bool:
+        """Whether some pairs are left out."""
+        return self.per_row < self.n - 1
+
+    def some_pairs(self, where: slice, a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[Any, Any, Any]:
+        """Distances of pairs for a common ranking, and the group of points they belong to.
+
+        Of all points, each pair is taken once; otherwise some of each row by lot.
+        """
+        group = np.arange(where.start, where.stop) % GROUPS
+        if not self.thinned and len(self.points) == self.n:
+            # Column c of row i is point c below i, and c + 1 from there on: the pairs with a later point.
+            later = np.arange(self.n - 1) >= self.points[where][:, None]
+            return a[later], b[later], np.repeat(group, later.sum(axis=1))
+        if not self.thinned:
+            return a.ravel(), b.ravel(), np.repeat(group, self.n - 1)
+        bits = np.asarray(native.kernels.random_bits(0, PAIR_STREAM + where.start, len(a) * self.per_row))
+        columns = (bits % np.uint64(self.n - 1)).astype(np.intp).reshape(len(a), -1)
+        first, second = np.take_along_axis(a, columns, axis=1), np.take_along_axis(b, columns, axis=1)
+        return first.ravel(), second.ravel(), np.repeat(group, self.per_row)
+
+    def score(self, per_point: NDArray[np.float64], moments: NDArray[np.float64], value: Any) -> Score:
+        """A function of the sums over all pairs; its error from groups of points."""
+        m = len(self.points)
+        groups = np.array([value(moments[g::GROUPS].sum(axis=0)) for g in range(min(GROUPS, m))])
+        return Score(value(moments.sum(axis=0)), grouped_error(groups, m / self.n), per_point, self.points)
+
+
+def _rows_of(X: Any, Y: Any, metric: Metric, sample: Sampling, n_jobs: int | None) -> DistanceRows:
+    data = read_data(X, metric)
+    if data.n < 3:
+        raise ParameterError(f"Distances of pairs need at least 3 points to be compared, but X has {data.n}.")
+    automatic = isinstance(sample, str) and sample == "auto" and data.n > EXACT_UP_TO
+    points = chosen_points(data.n, Sample() if automatic else sample)
+    rows = DistanceRows(data, read_embedding(Y, data.n), metric, points, resources.thread_count(n_jobs))
+    needed, free = PAIR_BYTES * len(points) * rows.per_row // 2, resources.available_memory()
+    if free is not None and needed > free:
+        raise MemoryLimitError(
+            f"Ranking all pairs of {data.n} points needs about {needed / 1e9:.3g} GB, but {free / 1e9:.3g} GB are "
+            f"available. Use sample=1000, which ranks some pairs and tells the error."
+        )
+    return rows
+
+
+def _moments(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(count, sum a, sum b, sum a^2, sum b^2, sum a b) of each row."""
+    products = [np.einsum("ij,ij->i", u, v) for u, v in ((a, a), (b, b), (a, b))]
+    return np.column_stack([np.full(len(a), a.shape[1]), a.sum(axis=1), b.sum(axis=1), *products])
+
+
+def _pearson(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Correlations from moments; 0 where one side does not vary."""
+    count, a, b, aa, bb, ab = sums.T
+    spread = np.maximum(aa - a * a / count, 0), np.maximum(bb - b * b / count, 0)
+    varies = (spread[0] > 1e-14 * aa) & (spread[1] > 1e-14 * bb)
+    size = np.sqrt(spread[0] * spread[1])
+    return np.where(varies, (ab - a * b / count) / np.where(size > 0, size, 1.0), 0.0)
+
+
+def _row_ranks(a: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks 0, 1, ... in each row, around 0; equal values have the mean of theirs."""
+    m, n = a.shape
+    order = np.argsort(a, axis=1)
+    ascending = np.take_along_axis(a, order, axis=1)
+    starts = np.concatenate([np.ones((m, 1), bool), ascending[:, 1:] != ascending[:, :-1]], axis=1).ravel()
+    begin = np.flatnonzero(starts)
+    end = np.append(begin[1:], m * n)
+    mean = (begin + end - 1) / 2  # of the places in the flat array, which run on from row to row
+    ranks = np.empty((m, n))
+    np.put_along_axis(ranks, order, np.repeat(mean, end - begin).reshape(m, n), axis=1)
+    return ranks - np.arange(m)[:, None] * n - (n - 1) / 2
+
+
+def _rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Spearman's: Pearson's of the ranks, equal values having the mean of theirs."""
+    return float(_pearson(_moments(_row_ranks(a[None]), _row_ranks(b[None])))[0])

@@ -1,0 +1,188 @@
+"""What must hold between the parts of a model before the kernels, which trust them, may see it.
+
+Everywhere: floating numbers are in a range that distances can be computed in, or are results; sparse matrices point at
+rows they have; whole numbers, unless a class is named below, are numbers of training points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from lowfold.errors import FileError, LowfoldError
+from lowfold.model_file.state import state_of
+from lowfold.options import validate
+
+MOST_THREADS = 1024
+# Whole numbers that are no numbers of training points, by class and field: how large they may be beside n.
+LARGER = {("TrainingRows", "_prints"): 2**64, ("FuzzyGraph", "sizes"): 1, ("DistinctIndex", "_sizes"): 1}
+
+
+def check_parts(name: str, state: dict[str, Any]) -> None:
+    """Raises FileError unless the fields of an object of the class `name` fit together; called before it is made."""
+    check = CHECKS.get(name)
+    if check is not None and not check(state):
+        raise FileError(f"The model file holds a {name} whose parts do not fit together. Write it again with save.")
+    if not 1 <= int(state.get("_threads", 1)) <= MOST_THREADS:
+        raise FileError(f"The model file asks for {state['_threads']} threads, which cannot be.")
+
+
+def check_model(model: Any) -> None:
+    """Raises FileError unless the whole model is one that can be used."""
+    try:
+        validate(model)
+        check_is_fitted(model)
+    except (NotFittedError, LowfoldError, AttributeError) as error:
+        raise FileError(f"The model file holds no fitted {type(model).__name__}: {error}") from error
+    n = _points(model)
+    for name, field, value in _parts(model, set()):
+        if isinstance(value, tuple) and _is_sparse_triple(value):
+            continue
+        if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+            end = n + LARGER.get((name, field), 0)
+            if value.size and not (int(value.min()) >= 0 and int(value.max()) < end):
+                raise FileError(f"{name}.{field} in the model file points outside of its {n} points.")
+        elif issparse(value) and max(value.shape) > max(n, getattr(model, "n_features_in_", 0)):
+            raise FileError(f"{name}.{field} in the model file is larger than its {n} points.")
+
+
+def _points(model: Any) -> int:
+    if hasattr(model, "embedding_"):
+        Y = model.embedding_
+        if not _is_floats(Y, 2) or not np.isfinite(Y).all() or min(Y.shape) < 1:
+            raise FileError("The embedding in the model file is no matrix of finite numbers.")
+        return len(Y)
+    if hasattr(model, "map_"):
+        return _points(model.map_)
+    return int(model.index_.n)
+
+
+def _parts(value: Any, seen: set[int]) -> Iterator[tuple[str, str, Any]]:
+    """(class, field, array or matrix) of all that an object consists of."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    for field, part in state_of(value).items():
+        yield from _inside(type(value).__name__, field, part, seen)
+
+
+def _inside(name: str, field: str, part: Any, seen: set[int]) -> Iterator[tuple[str, str, Any]]:
+    if isinstance(part, np.ndarray) or issparse(part):
+        yield name, field, part
+    elif isinstance(part, tuple) and _looks_sparse(part):
+        if not _is_sparse_triple(part):
+            raise FileError(f"{name}.{field} in the model file is a sparse matrix that points outside of itself.")
+        yield name, field, part
+    elif isinstance(part, list | tuple):
+        for item in part:
+            yield from _inside(name, field, item, seen)
+    elif isinstance(part, dict):
+        for item in part.values():
+            yield from _inside(name, field, item, seen)
+    elif type(part).__module__.startswith("lowfold."):
+        yield from _parts(part, seen)
+
+
+def _looks_sparse(part: tuple[Any, ...]) -> bool:
+    return (
+        len(part) == 3
+        and all(isinstance(array, np.ndarray) and array.ndim == 1 for array in part)
+        and part[0].dtype == np.int64
+        and part[1].dtype == np.int32
+    )
+
+
+def _is_sparse_triple(part: Any) -> bool:
+    """A square matrix by rows: begin, columns, values."""
+    if not isinstance(part, tuple) or not _looks_sparse(part):
+        return False
+    begin, columns, values = part
+    rows = len(begin) - 1
+    return bool(
+        rows >= 0
+        and begin[0] == 0
+        and (np.diff(begin) >= 0).all()
+        and begin[-1] == len(columns) == len(values)
+        and (not len(columns) or (columns.min() >= 0 and columns.max() < rows))
+    )
+
+
+def _is_floats(array: Any, dimensions: int) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype in (np.float32, np.float64) and array.ndim == dimensions
+
+
+def _is_order(array: Any, n: int) -> bool:
+    whole = isinstance(array, np.ndarray) and array.dtype.kind in "iu" and array.shape == (n,)
+    return whole and bool((np.sort(array) == np.arange(n)).all())
+
+
+def _rows(values: Any) -> int:
+    return int(values.shape[0])
+
+
+def _spatial(s: dict[str, Any]) -> bool:
+    X = s["_X"]
+    return _is_floats(X, 2) and min(X.shape) >= 1 and s["n"] == len(X) and bool(np.isfinite(X).all()) and _tame(X)
+
+
+def _tame(X: Any) -> bool:
+    return bool(np.abs(X).max(initial=0) <= (1e17 if X.dtype == np.float32 else 1e140))
+
+
+def _neighbors(s: dict[str, Any]) -> bool:
+    near = s["indices"]
+    shape = near.ndim == 2 and near.shape == s["distances"].shape and near.dtype == np.int32
+    return shape and (not near.size or (near.min() >= 0 and near.max() < s["n_points"]))
+
+
+def _training(s: dict[str, Any]) -> bool:
+    n = _rows(s["_values"])
+    return s["_prints"].shape == (n,) and s["_prints"].dtype == np.uint64 and _is_order(s["_order"], n)
+
+
+def _descent(s: dict[str, Any]) -> bool:
+    Y, n = s["Y"], len(s["problem"].P[0]) - 1
+    same = all(_is_floats(s[name], 2) and s[name].shape == Y.shape for name in ("Y", "_velocity", "_best"))
+    vectors = all(s[name] is None or s[name].shape[:1] == (n,) for name in ("_degrees", "_ease", "_gains", "_ones"))
+    return same and len(Y) == n and Y.dtype == np.float32 and vectors
+
+
+def _problem(s: dict[str, Any]) -> bool:
+    masses = s["masses"]
+    return _is_sparse_triple(s["P"]) and (masses is None or masses.shape == (len(s["P"][0]) - 1,))
+
+
+def _layout(s: dict[str, Any]) -> bool:
+    return _is_sparse_triple(s["_entries"]) and _is_floats(s["Y"], 2) and len(s["Y"]) == len(s["_entries"][0]) - 1
+
+
+def _geodesic(s: dict[str, Any]) -> bool:
+    return _is_sparse_triple(s["_graph"]) and s["n"] == len(s["_graph"][0]) - 1 and _is_order(s["rank"], s["n"])
+
+
+def _path_state(s: dict[str, Any]) -> bool:
+    ends, n = s["ends"], s["graph"].n
+    inside = ends is None or (ends.ndim == 1 and len(ends) > 0 and ends.min() >= 0 and ends.max() < n)
+    return bool(inside and len(s["rows"].means) == (n if ends is None else len(ends)))
+
+
+def _centred_rows(s: dict[str, Any]) -> bool:
+    return _is_floats(s["means"], 1) and _is_floats(s["basis"], 2) and len(s["means"]) == len(s["basis"])
+
+
+CHECKS = {
+    "SpatialIndex": _spatial,
+    "Neighbors": _neighbors,
+    "TrainingRows": _training,
+    "Descent": _descent,
+    "ForceProblem": _problem,
+    "Layout": _layout,
+    "GeodesicGraph": _geodesic,
+    "_State": _path_state,
+    "CentredRows": _centred_rows,
+}

@@ -1,0 +1,138 @@
+"""Arrays and a JSON tree in one file; sizes are checked before they are read."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold.errors import FileError
+
+MAGIC = b"LOWFOLD1"
+ALIGNMENT = 64
+MOST_HEADER = 64 << 20  # bytes: far more than the tree of any model
+MOST_ARRAYS = 100_000
+TYPES = ("<f4", "<f8", "<i1", "<i2", "<i4", "<i8", "|i1", "|u1", "<u2", "<u4", "<u8", "|b1")
+
+
+def write(path: Any, header: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+    """Writes the file whole or not at all."""
+    entries: list[dict[str, Any]] = []
+    place = 0
+    for array in arrays:
+        dtype = array.dtype.newbyteorder("<").str
+        if dtype not in TYPES:
+            raise FileError(f"An array of type {array.dtype} cannot be stored; only numbers can. Use pickle instead.")
+        place = _aligned(place)
+        entries.append({"dtype": dtype, "shape": list(array.shape), "place": place, "crc32": _checksum(array, dtype)})
+        place += array.nbytes
+    text = json.dumps(header | {"arrays": entries, "size": place}, allow_nan=False).encode()
+
+    def content(file: BinaryIO) -> None:
+        start = _aligned(len(MAGIC) + 8 + len(text))
+        file.write(MAGIC + len(text).to_bytes(8, "little") + text)
+        for entry, array in zip(entries, arrays, strict=True):
+            file.seek(start + entry["place"])
+            file.write(np.ascontiguousarray(array, entry["dtype"]).tobytes())
+        file.truncate(start + place)
+
+    write_whole(path, content)
+
+
+def write_whole(path: Any, content: Callable[[BinaryIO], None]) -> None:
+    """Calls content(file) on a file that takes its name when it is complete: no half of it is ever seen there."""
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise FileError(f"{target} cannot be written: {error.strerror}. Choose a folder that exists.") from error
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            content(file)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)  # as if it had been opened under its name
+        Path(name).replace(target)
+    except BaseException as error:
+        Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise FileError(f"{target} cannot be written: {error.strerror}.") from error
+        raise
+
+
+def read(path: Any) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """(header, arrays) of a file; FileError if anything about it is wrong."""
+    try:
+        with Path(path).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            header, start = _header(file, size, str(path))
+            return header, [_array(file, entry, start, size, str(path)) for entry in header["arrays"]]
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _header(file: BinaryIO, size: int, path: str) -> tuple[dict[str, Any], int]:
+    begin = file.read(len(MAGIC) + 8)
+    if begin[: len(MAGIC) - 1] != MAGIC[:-1] or len(begin) < len(MAGIC) + 8:
+        raise FileError(f"{path} is no model file: it does not begin with {MAGIC.decode()}. Use one that save wrote.")
+    if begin[: len(MAGIC)] != MAGIC:
+        raise FileError(f"{path} is a model file of a later version than this one reads. Upgrade lowfold.")
+    length = int.from_bytes(begin[len(MAGIC) :], "little")
+    if length > min(MOST_HEADER, size - len(begin)):
+        raise _damaged(path, f"its header of {length} bytes does not fit")
+    try:
+        header = json.loads(file.read(length))
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, "its header is no JSON") from error
+    start = _aligned(len(begin) + length)
+    if not isinstance(header, dict) or not isinstance(header.get("arrays"), list):
+        raise _damaged(path, "its header lists no arrays")
+    if len(header["arrays"]) > MOST_ARRAYS or header.get("size") != max(0, size - start):
+        raise _damaged(path, f"it has {size} bytes, not as many as its header says")
+    return header, start
+
+
+def _array(file: BinaryIO, entry: Any, start: int, size: int, path: str) -> NDArray[Any]:
+    entry = entry if isinstance(entry, dict) else {}
+    dtype, shape, place = entry.get("dtype"), entry.get("shape"), entry.get("place")
+    whole = isinstance(shape, list) and len(shape) <= 8 and all(_is_size(side) for side in [*shape, place])
+    if dtype not in TYPES or not whole:
+        raise _damaged(path, "an array has no type, shape or place")
+    assert isinstance(shape, list)
+    assert isinstance(place, int)
+    count = math.prod(shape)
+    wanted = count * np.dtype(dtype).itemsize
+    if start + place + wanted > size:
+        raise _damaged(path, f"an array of shape {tuple(shape)} does not fit into its {size} bytes")
+    file.seek(start + place)
+    content = file.read(wanted)
+    if len(content) != wanted or zlib.crc32(content) != entry.get("crc32"):
+        raise _damaged(path, f"the checksum of an array of shape {tuple(shape)} is wrong")
+    values = np.frombuffer(content, dtype).reshape(shape)
+    if dtype == "|b1" and count and np.frombuffer(content, np.uint8).max() > 1:
+        raise _damaged(path, "a truth value is neither true nor false")
+    return values.astype(np.dtype(dtype).newbyteorder("="))  # its own memory, which can be written to
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**48
+
+
+def _checksum(array: NDArray[Any], dtype: str) -> int:
+    return zlib.crc32(np.ascontiguousarray(array, dtype).tobytes())
+
+
+def _aligned(place: int) -> int:
+    return -(-place // ALIGNMENT) * ALIGNMENT
+
+
+def _damaged(path: str, what: str) -> FileError:
+    return FileError(f"{path} is damaged: {what}. Write it again with save, or fit the model anew.")

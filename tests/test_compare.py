@@ -1,0 +1,82 @@
+"""Several methods on one neighbour graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lowfold
+from conftest import cloud, same_bits
+from lowfold import METHODS, PCA, TSNE, UMAP, Isomap, ParameterError, compare
+from lowfold.compare import Judging
+from lowfold.metrics import trustworthiness
+from lowfold.neighbors.sharing import shared_neighbors
+
+
+def test_every_method_is_compared_on_one_search(digits):
+    X, y = digits[0][:200], digits[1][:200]
+    found = compare(X, list(METHODS), labels=y)
+    assert [entry.name for entry in found.entries] == list(METHODS)
+    assert found.searches == 1
+    for entry in found.entries:
+        assert entry.error is None, entry
+        assert entry.seconds > 0
+        assert 0 <= entry.memory < 2e9
+        assert entry.scores["trustworthiness"].value == float(trustworthiness(X, entry.embedding, 15))
+        assert set(entry.scores) >= {"recall", "continuity", "R_NX area", "Shepard", "labels", "silhouette"}
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_shared_search_changes_no_bit_of_an_embedding(digits, name):
+    X = digits[0][:150]
+    alone = METHODS[name]().fit(X).embedding_
+    with shared_neighbors():
+        lowfold.build_index(X).query(None, 100)
+        assert same_bits(METHODS[name]().fit(X).embedding_, alone)
+
+
+def test_other_data_and_other_metrics_are_searched_for_themselves():
+    X, other = cloud(80), cloud(80, seed=1)
+    with shared_neighbors() as shared:
+        Isomap().fit(X)
+        Isomap(n_neighbors=5).fit(X)
+        assert shared.searches == 1
+        there = Isomap().fit(other)
+        assert shared.searches == 2
+        Isomap(metric="manhattan").fit(X)
+        assert shared.searches == 3
+    assert same_bits(there.embedding_, Isomap().fit(other).embedding_)
+    assert shared.searches == 3, "outside, nothing is shared"
+
+
+def test_titles_parameters_and_the_table():
+    X = cloud(120)
+    found = compare(X, {"ten": TSNE(perplexity=10.0), "twenty": TSNE(perplexity=20.0)}, judging=Judging(k=5))
+    assert list(found.maps) == ["ten", "twenty"]
+    lines = str(found).splitlines()
+    assert lines[0].split()[:2] == ["method", "trustworthiness"]
+    assert [line.split()[0] for line in lines[1:]] == ["ten", "twenty"]
+    assert found.rows()[0]["method"] == "ten"
+    assert compare(X, [PCA(n_components=3)]).maps["pca"].shape == (120, 3)
+
+
+def test_what_a_method_cannot_do_stands_in_its_row():
+    found = compare(cloud(20), ["pca", UMAP(n_neighbors=30)])
+    assert found.entries[0].error is None
+    assert "n_neighbors=30" in found.entries[1].error
+    assert "n_neighbors=30" in str(found)
+    assert list(found.maps) == ["pca"]
+
+
+def test_unknown_and_no_methods_are_refused():
+    with pytest.raises(ParameterError, match="no method 'tsnee'"):
+        compare(cloud(20), ["tsnee"])
+    with pytest.raises(ParameterError, match="names no method"):
+        compare(cloud(20), [])
+
+
+def test_the_models_given_stay_unfitted_and_the_callback_hears_each_title():
+    model, heard = PCA(), []
+    compare(np.asarray(cloud(40)), [model], callback=heard.append)
+    assert not hasattr(model, "embedding_")
+    assert heard == ["pca"]

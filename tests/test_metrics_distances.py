@@ -1,0 +1,159 @@
+"""Shepard correlations, stress, labels, Procrustes, stability, dimension: against SciPy, scikit-learn and theorems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.spatial
+import scipy.stats
+import sklearn.metrics
+from scipy.spatial.distance import pdist
+from sklearn.neighbors import KNeighborsClassifier
+
+import lowfold
+from conftest import cloud
+from lowfold import PCA, TSNE, DataError, DiffusionMap, Isomap, ParameterError
+from lowfold.metrics import (
+    Sample,
+    eigenvalue_gaps,
+    intrinsic_dimension,
+    label_accuracy,
+    normalized_stress,
+    procrustes_distance,
+    residual_variance,
+    shepard_correlation,
+    silhouette,
+    stability,
+)
+from shapes import swiss_roll
+
+
+@pytest.mark.parametrize(("method", "wanted"), [("spearman", scipy.stats.spearmanr), ("pearson", scipy.stats.pearsonr)])
+@pytest.mark.parametrize("ties", [False, True])
+def test_shepard_correlation_is_scipys_over_all_pairs(method, wanted, ties):
+    X, Y = cloud(150, 5), cloud(150, 5)[:, :2] + 0.1
+    if ties:
+        X, Y = X.round(), Y.round()
+    found = shepard_correlation(X, Y, method)
+    assert float(found) == pytest.approx(wanted(pdist(X), pdist(Y))[0], abs=1e-7)
+    assert found.error == 0
+    D, E = (np.linalg.norm(A - A[7], axis=1) for A in (X, Y))
+    others = np.arange(150) != 7
+    assert found.per_point[7] == pytest.approx(wanted(D[others], E[others])[0], abs=1e-7)
+
+
+@pytest.mark.parametrize("method", ["spearman", "pearson"])
+def test_a_sample_of_pairs_is_right_within_its_error(method):
+    X = cloud(2500, 4)
+    whole = shepard_correlation(X, X[:, :2], method, sample=None)
+    found = [shepard_correlation(X, X[:, :2], method, sample=Sample(points=100, random_state=s)) for s in range(12)]
+    errors = np.array([score.value - whole.value for score in found])
+    assert 0 < np.mean([score.error for score in found]) < 0.03
+    assert np.sqrt(np.mean(errors**2)) < 2 * np.mean([score.error for score in found])
+
+
+def test_stress_ignores_size_and_is_the_root_of_what_the_best_size_leaves():
+    X, Y = cloud(90, 4), cloud(90, 4)[:, :2]
+    a, b = pdist(X), pdist(Y)
+    s = a @ b / (b @ b)
+    wanted = np.sqrt(((a - s * b) ** 2).sum() / (a @ a))
+    assert float(normalized_stress(X, Y)) == pytest.approx(wanted)
+    assert float(normalized_stress(X, 100 * Y)) == pytest.approx(wanted)
+    assert float(normalized_stress(X, Y, scaled=False)) == pytest.approx(np.sqrt(((a - b) ** 2).sum() / (a @ a)))
+    assert float(normalized_stress(X, X)) < 1e-6
+    assert normalized_stress(X, X).per_point.max() < 1e-6
+
+
+def test_label_accuracy_is_leave_one_out_classification(digits):
+    X, y = digits
+    Y = PCA().fit_transform(X)
+    nearest = KNeighborsClassifier(n_neighbors=1)
+    wanted = [nearest.fit(np.delete(Y, i, 0), np.delete(y, i)).predict(Y[i : i + 1])[0] == y[i] for i in range(60)]
+    np.testing.assert_array_equal(label_accuracy(Y, y, 1).per_point[:60], wanted)
+    some = label_accuracy(Y, y, 5, sample=200)
+    np.testing.assert_array_equal(some.per_point, label_accuracy(Y, y, 5).per_point[some.points])
+
+
+def test_equally_frequent_labels_count_by_their_share():
+    Y = np.array([[0.0], [1.0], [1.1], [50.0]])
+    assert label_accuracy(Y, ["a", "a", "b", "b"], 2).per_point[0] == 0.5
+
+
+def test_silhouette_is_scikit_learns(digits):
+    X, y = digits
+    Y = PCA().fit_transform(X)
+    np.testing.assert_allclose(silhouette(Y, y).per_point, sklearn.metrics.silhouette_samples(Y, y), atol=1e-9)
+    alone = np.where(np.arange(len(y)) == 3, 99, y)
+    wanted = sklearn.metrics.silhouette_samples(Y, alone)
+    np.testing.assert_allclose(
+        silhouette(Y, alone, sample=100).per_point, wanted[silhouette(Y, alone, sample=100).points], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("metric", [label_accuracy, silhouette])
+def test_labels_that_do_not_fit_are_refused(metric):
+    with pytest.raises(DataError, match="59"):
+        metric(cloud(60, 2), np.zeros(59))
+    with pytest.raises(DataError, match="different values"):
+        silhouette(cloud(60, 2), np.zeros(60))
+
+
+def test_procrustes_distance_squared_is_scipys_disparity_and_ignores_rotation_size_and_shift():
+    A, B = cloud(80, 3), cloud(80, 3, seed=1) + cloud(80, 3)
+    found = procrustes_distance(A, B)
+    assert float(found) ** 2 == pytest.approx(scipy.spatial.procrustes(A, B)[2])
+    assert float(found) == pytest.approx(np.sqrt(np.mean(found.per_point**2)))
+    turned = 5 * A @ np.linalg.qr(cloud(3, 3, seed=2))[0] + 7
+    assert float(procrustes_distance(A, turned)) < 1e-7
+    assert float(procrustes_distance(A[:, :2], np.pad(A[:, :2], ((0, 0), (0, 1))))) < 1e-7
+    with pytest.raises(DataError, match="one place"):
+        procrustes_distance(A, np.zeros((80, 3)))
+
+
+def test_stability_is_perfect_where_the_seed_does_not_matter_and_not_where_it_does(digits):
+    X = digits[0][:150]
+    still = stability(PCA(), X, (0, 1, 2))
+    assert float(still.distance) < 1e-6
+    assert float(still.recall) == 1
+    moving = stability(TSNE(perplexity=10.0, init="random"), X, (0, 1, 2))
+    assert 0.01 < float(moving.distance) < 1
+    assert moving.distance.error > 0
+    assert len(moving.distance.per_point) == len(moving.maps[0]) == 150
+    with pytest.raises(ParameterError, match="at least two"):
+        stability(PCA(), X, (1,))
+
+
+@pytest.mark.parametrize("method", ["two_nn", "mle"])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_the_dimension_of_a_cube_in_a_larger_space_is_found(method, d):
+    X = np.random.default_rng(0).random((4000, d)) @ np.linalg.qr(cloud(10, 10))[0][:d]
+    found = intrinsic_dimension(X, method)
+    assert float(found) == pytest.approx(d, rel=0.15)  # edges of the cube make it a little less
+    assert 0 < found.error < 0.2 * d
+
+
+def test_the_dimension_of_a_swiss_roll_with_equal_points_is_two():
+    X = swiss_roll(3000)[0]
+    X[:100] = X[100:200]
+    assert float(intrinsic_dimension(X)) == pytest.approx(2, abs=0.2)
+    with pytest.raises(DataError, match="Drop the duplicates"):
+        intrinsic_dimension(np.zeros((50, 3)))
+
+
+def test_residual_variance_falls_to_nothing_at_the_true_dimension():
+    X = cloud(300, 3) @ np.linalg.qr(cloud(8, 8))[0][:3] * 1.0
+    left = residual_variance(X, PCA(n_components=4).fit_transform(X))
+    assert (np.diff(left) <= 1e-9).all()
+    assert left[1] > 0.05
+    assert left[2] < 1e-9
+
+
+def test_the_largest_gap_is_behind_the_coordinates_that_stand_out():
+    X = cloud(400, 6) * [10, 8, 0.1, 0.09, 0.08, 0.07]
+    assert eigenvalue_gaps(PCA(n_components=6).fit(X)).suggested == 2
+    clusters = np.concatenate([cloud(80, 3, seed=s) * 0.1 + 4 * np.eye(4, 3)[s] for s in range(4)])
+    assert eigenvalue_gaps(DiffusionMap(n_components=8, sigma=0.6).fit(clusters)).suggested == 3
+    roll = Isomap(n_components=5).fit(swiss_roll(800)[0])
+    assert eigenvalue_gaps(roll).suggested in (1, 2)
+    with pytest.raises(ParameterError, match="no eigenvalues"):
+        eigenvalue_gaps(lowfold.TSNE().fit(cloud(100)))

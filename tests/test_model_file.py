@@ -1,0 +1,166 @@
+"""Models in files: what is loaded is what was saved; what is damaged or made to harm is an error and no more."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lowfold
+from conftest import ESTIMATORS, cloud, dense, model_of, place, same_bits
+from lowfold import FileError, load, save
+from lowfold.markov import SpectralClustering
+from lowfold.model_file import container
+
+warnings.filterwarnings("ignore", category=UserWarning, module="lowfold")
+
+GOLDEN = Path(__file__).parent / "golden"
+MODELS = {cls.__name__: model_of(cls) for cls in ESTIMATORS} | {
+    "Isomap, landmarks, cosine": lowfold.Isomap(n_neighbors=6, landmarks=20, metric="cosine"),
+    "Isomap, radius, pieces": lowfold.Isomap(n_neighbors=lowfold.Within(radius=1.2), components="separate"),
+    "DiffusionMap, nearest": lowfold.DiffusionMap(graph=lowfold.Nearest(k=8), sigma="local"),
+    "DiffusionMap, significant": lowfold.DiffusionMap(n_components=lowfold.Significant(delta=0.9)),
+    "LaplacianEigenmaps, largest": lowfold.LaplacianEigenmaps(n_neighbors=3, components="largest"),
+    "TSNE, grid, another metric": lowfold.TSNE(perplexity=5.0, metric="braycurtis", repulsion="grid"),
+    "TSNE, a generator": lowfold.TSNE(perplexity=5.0, init="random", random_state=np.random.RandomState(3)),
+    "ElasticEmbedding, masses": lowfold.ElasticEmbedding(
+        perplexity=5.0, strength=lowfold.Homotopy(mass=np.linspace(1, 2, 60))
+    ),
+    "KernelPCA, sigmoid": lowfold.KernelPCA(kernel="sigmoid", gamma=0.01),
+    "UMAP, a curve": lowfold.UMAP(n_neighbors=6, min_dist=lowfold.Curve(min_dist=0.3)),
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    fitted = MODELS[request.param]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fitted.fit(np.abs(cloud(60)))
+
+
+def mixed(n=12):
+    """New rows, and some that the models were fitted to."""
+    return np.concatenate([np.abs(cloud(n, seed=1)), np.abs(cloud(60))[:4]])
+
+
+def shown(model):
+    """The parameters, with the state of a generator instead of its address."""
+    parts = {name: getattr(value, "get_state", lambda v=value: v)() for name, value in model.get_params().items()}
+    return repr(parts)
+
+
+def test_a_loaded_model_places_points_with_the_same_bits(model, tmp_path):
+    save(model, tmp_path / "model.lowfold")
+    loaded = load(tmp_path / "model.lowfold")
+    assert type(loaded) is type(model)
+    assert same_bits(place(loaded, mixed()), place(model, mixed()))
+    if hasattr(model, "embedding_"):
+        assert same_bits(loaded.embedding_, model.embedding_)
+        assert str(loaded.report_) == str(model.report_)
+    assert shown(loaded) == shown(model)
+
+
+def test_pickle_gives_the_same(model):
+    again = pickle.loads(pickle.dumps(model))
+    assert same_bits(place(again, mixed()), place(model, mixed()))
+
+
+def test_a_loaded_model_can_be_saved_again(model, tmp_path):
+    save(model, tmp_path / "a")
+    save(load(tmp_path / "a"), tmp_path / "b")
+    assert same_bits(place(load(tmp_path / "b"), mixed()), place(model, mixed()))
+
+
+def test_optimisations_go_on_after_loading(tmp_path):
+    X = cloud(80)
+    for cls in (lowfold.TSNE, lowfold.UMAP):
+        fitted = model_of(cls).fit(X)
+        save(fitted, tmp_path / "m")
+        assert same_bits(load(tmp_path / "m").resume(10).embedding_, fitted.resume(10).embedding_)
+
+
+def test_other_estimators_can_be_saved_too(tmp_path):
+    model = SpectralClustering(n_clusters=3).fit(cloud(60))
+    save(model, tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(mixed()), model.predict(mixed()))
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.lowfold")), ids=lambda path: path.stem)
+def test_files_of_earlier_versions_still_load_and_place_points_where_they_did(path):
+    with np.load(path.with_suffix(".npz")) as stored:
+        model = load(path)
+        np.testing.assert_allclose(dense(model.transform(stored["X"])), stored["Y"], rtol=1e-4, atol=1e-5)
+
+
+def test_there_is_a_golden_file_of_each_family():
+    methods = {load(path).__class__ for path in GOLDEN.glob("*.lowfold")}
+    assert {lowfold.PCA, lowfold.Isomap, lowfold.TSNE, lowfold.UMAP} <= methods
+
+
+def test_functions_are_refused_by_name(tmp_path):
+    for model in (
+        lowfold.TSNE(perplexity=5.0, schedule=lowfold.Annealed(callback=print)),
+        lowfold.Isomap(n_neighbors=5, metric=lambda a, b: float(abs(a - b).sum())),
+    ):
+        with pytest.raises(FileError, match=r"(callback|metric) is a function.*pickle"):
+            save(model.fit(cloud(40)), tmp_path / "m")
+        assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+def test_an_unfitted_model_and_a_missing_folder_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        save(lowfold.PCA(), tmp_path / "m")
+    with pytest.raises(FileError, match="cannot be written"):
+        save(lowfold.PCA().fit(cloud(20)), tmp_path / "none" / "m")
+    with pytest.raises(FileError, match="cannot be read"):
+        load(tmp_path / "none")
+
+
+def test_other_files_and_later_versions_are_told_from_damaged_ones(tmp_path):
+    path = tmp_path / "m"
+    path.write_bytes(b"PK\x03\x04 something else entirely")
+    with pytest.raises(FileError, match="no model file"):
+        load(path)
+    path.write_bytes(b"LOWFOLD2" + b"\0" * 100)
+    with pytest.raises(FileError, match="later version"):
+        load(path)
+    save(lowfold.PCA().fit(cloud(20)), path)
+    header, arrays = container.read(path)
+    container.write(path, header | {"format": 7}, arrays)
+    with pytest.raises(FileError, match="format 7"):
+        load(path)
+
+
+def test_sizes_are_compared_with_the_file_before_anything_is_read(tmp_path):
+    path = tmp_path / "m"
+    for header in (b"", b"{}", json.dumps({"arrays": [{"dtype": "<f8", "shape": [2**40], "place": 0}]}).encode()):
+        path.write_bytes(b"LOWFOLD1" + len(header).to_bytes(8, "little") + header)
+        with pytest.raises(FileError, match="damaged"):
+            load(path)
+    path.write_bytes(b"LOWFOLD1" + (2**60).to_bytes(8, "little"))
+    with pytest.raises(FileError, match="does not fit"):
+        load(path)
+    deep = b'{"arrays": [], "size": 0, "model": ' + b'{"list": [' * 100_000 + b"]}" * 100_000 + b"}"
+    path.write_bytes(b"LOWFOLD1" + len(deep).to_bytes(8, "little") + deep)
+    with pytest.raises(FileError):
+        load(path)
+
+
+def test_a_file_takes_its_name_only_when_it_is_complete(tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    save(lowfold.PCA().fit(cloud(20)), path)
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "ascontiguousarray", fail)
+    with pytest.raises(KeyboardInterrupt):
+        container.write(path, {}, [np.zeros(3)])
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["m"]
