@@ -82,8 +82,8 @@ void bind_typed(nb::module_& m) {
             const std::size_t n = Y.shape(0);
             if (deltas.size() != PackedRows<T>::size(n))
                 throw nb::value_error("the deltas must hold strips of rows of Y");
-            const PackedRows<T> rows{deltas.data(), n};
-            return stress_of<T>(KeptPairs<T, PackedRows<T>>(rows, n), weights, Y, law, threads);
+            const PackedRows<const T> rows{deltas.data(), n};
+            return stress_of<T>(KeptPairs<T, PackedRows<const T>>(rows, n), weights, Y, law, threads);
         },
         nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
     m.def(
