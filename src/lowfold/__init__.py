@@ -6,7 +6,8 @@ from importlib.metadata import version
 
 from lowfold import datasets, markov
 from lowfold.errors import BackendError, DataError, LowfoldError, MemoryLimitError, ParameterError
-from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
+from lowfold.force.elastic_embedding import ElasticEmbedding
+from lowfold.force.homotopy import Homotopy
 from lowfold.force.repulsion import Grid, Tree
 from lowfold.force.fuzzy_graph import Fuzzy
 from lowfold.force.sampled import Curve, Epochs
