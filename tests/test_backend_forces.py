@@ -91,6 +91,17 @@ def test_attraction_and_its_cost_equal_the_reference(kernels, d, law, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_the_field_of_given_pairs_equals_the_reference(kernels, d, law, dtype):
+    dense, W = sparse_affinity(150, 13, dtype)
+    Y = points(150, d, dtype)
+    found, wanted = kernels.pair_field(W, Y, law, 2), reference.pair_field(dense, Y.astype(np.float64), law)
+    assert all(np.allclose(a, b, **CLOSE[dtype]) for a, b in zip(found, wanted, strict=True))
+    assert all(same_bits(a, b) for a, b in zip(found, kernels.pair_field(W, Y, law, 1), strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
 @pytest.mark.parametrize("charged", [False, True])
 def test_the_exact_field_equals_the_reference(kernels, charged, d, law, dtype):

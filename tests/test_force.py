@@ -158,7 +158,7 @@ def test_the_default_ends_no_higher_than_the_classical_schedule(name, digits):
     }[name]()
     annealed, classical = TSNE().fit(X), TSNE(schedule="classical").fit(X)
     # Thirty clumps have many arrangements of nearly the same loss; elsewhere the default is below by more than that.
-    assert annealed.kl_divergence_ <= classical.kl_divergence_ + (0.01 if name == "near duplicates" else 0.002)
+    assert annealed.kl_divergence_ <= classical.kl_divergence_ + (0.002 if name == "near duplicates" else 0.0)
     assert classical.n_iter_ == 750
     assert annealed.report_.findings["converged"]
 

@@ -171,6 +171,15 @@ def test_the_lle_family_agrees_with_scikit_learn(cls, peer_method, angle):
         assert model.reconstruction_error_ == pytest.approx(peer.reconstruction_error_, rel=1e-3, abs=1e-9)
 
 
+@pytest.mark.parametrize("cls", [LLE, ModifiedLLE, HessianLLE, LTSA, Isomap])
+def test_points_that_are_there_twice_do_no_harm(cls):
+    X, sheet = swiss_roll(1200)
+    doubled = cls(n_neighbors=24).fit_transform(np.repeat(X, 2, axis=0))
+    once = unexplained(cls(n_neighbors=12).fit_transform(X), sheet)
+    assert unexplained(doubled, np.repeat(sheet, 2, axis=0)) < 2 * once + 1e-3
+    assert np.abs(doubled[::2] - doubled[1::2]).max() < 0.1 * doubled.std()
+
+
 def test_the_hessian_names_the_neighbours_that_it_needs():
     with pytest.raises(ParameterError, match=r"n_components=3 needs n_neighbors of at least 10, but n_neighbors=9"):
         HessianLLE(n_components=3, n_neighbors=9).fit(cloud())

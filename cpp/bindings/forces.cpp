@@ -90,6 +90,16 @@ void bind_typed(nb::module_& m) {
                        [&](const Context& context) { return attraction_cost(context, view(P), view(Y), which); });
         });
     });
+    m.def("pair_field", [](const Sparse<T>& W, const Matrix<T>& Y, const LawOf& law, int threads) -> Fields<T> {
+        auto potential = new_vector<T>(Y.shape(0));
+        auto gradient = new_matrix<T>(Y.shape(0), Y.shape(1));
+        with_law_of(law, [&](const auto& which) {
+            run(threads, [&](const Context& context) {
+                pair_field(context, view(W), view(Y), which, potential.data(), gradient.data());
+            });
+        });
+        return {potential, gradient};
+    });
     m.def(
         "exact_field",
         [](const Matrix<T>& Y, const std::optional<Vector<T>>& charges, const LawOf& law, const Matrix<T>& at,

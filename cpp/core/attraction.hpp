@@ -153,4 +153,40 @@ double attraction_cost(const Context& context, SparseView<T> P, MatrixView<const
     return total;
 }
 
+/// A law that repels along edges: pull is -w', cost is w.
+template <class Law>
+struct Repelling {
+    const Law& law;
+
+    template <class V>
+    V pull(V r) const {
+        return law.slope(r, law.weight(r));
+    }
+    template <class V>
+    V cost(V r) const {
+        return law.weight(r);
+    }
+};
+
+/// potential[i] = sum_j w_ij w(r_ij) over the entries of row i of W, and its gradient in y_i, 2 sum_j w_ij w'(r_ij)
+/// (y_i - y_j). Each row has one owner. Cost: the entries of W.
+template <class T, class Law>
+void pair_field(const Context& context, SparseView<T> W, MatrixView<const T> Y, const Law& law, T* potential,
+                T* gradient) {
+    constexpr std::size_t ROWS_AT_ONCE = 64;
+    const Repelling<Law> repelling{law};
+    with_dimensions(Y.columns, [&]<int D>() {
+        const Edges<D, T, Repelling<Law>> edges(W, Y, repelling);
+        parallel_ranges(context, W.rows, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+            for (std::size_t i = first; i < last; ++i) {
+                T* slope = gradient + i * Y.columns;
+                potential[i] = static_cast<T>(edges.cost(i));
+                edges.force(i, slope);
+                for (std::size_t p = 0; p < Y.columns; ++p) slope[p] *= -2;
+                worker.check();
+            }
+        });
+    });
+}
+
 }  // namespace lowfold

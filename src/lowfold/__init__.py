@@ -9,7 +9,8 @@ from typing import Any
 from lowfold import datasets, markov, metrics
 from lowfold.compare import Comparison, Judging, compare
 from lowfold.errors import BackendError, DataError, FileError, LowfoldError, MemoryLimitError, ParameterError
-from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
+from lowfold.force.elastic_embedding import ElasticEmbedding
+from lowfold.force.homotopy import Homotopy
 from lowfold.force.repulsion import Grid, Tree
 from lowfold.force.fuzzy_graph import Fuzzy
 from lowfold.force.sampled import Curve, Epochs

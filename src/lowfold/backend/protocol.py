@@ -131,6 +131,9 @@ class ForceKernels(Protocol):
     ) -> tuple[Floats, Floats]:
         """The same at the points themselves, by a tree: groups over which w changes by a share below theta are one."""
 
+    def pair_field(self, W: Sparse, Y: Floats, law: LawCode, threads: int, /) -> tuple[Floats, Floats]:
+        """sum_j W_ij w(|y_i - y_j|^2) over the entries of each row, and its gradient in y_i."""
+
     def spread(self, Y: Floats, charges: Floats | None, shape: GridShape, threads: int, /) -> Floats:
         """Charges on the nodes of a grid, by cubic B-splines, float32."""
 

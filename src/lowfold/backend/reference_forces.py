@@ -65,6 +65,14 @@ def attraction_cost(P: Floats, Y: Floats, law: LawCode) -> float:
     return float(-(P * np.log(weight(law, r))).sum())
 
 
+def pair_field(W: Floats, Y: Floats, law: LawCode) -> tuple[Floats, Floats]:
+    """sum_j W_ij w(r_ij) and its gradient in y_i, 2 sum_j W_ij w'(r_ij) (y_i - y_j), W written out."""
+    differences = Y[:, None] - Y
+    r = (differences**2).sum(axis=-1)
+    w = W * weight(law, r)
+    return w.sum(axis=1), -2 * np.einsum("ij,ijd->id", w * pull(law, r), differences)
+
+
 def exact_field(
     Y: Floats, charges: Floats | None, law: LawCode, at: Floats, skip: Indices | None = None
 ) -> tuple[Floats, Floats]:

@@ -2,38 +2,24 @@
 
 E(Y; lambda) = sum_ij w+_ij |y_i - y_j|^2 + lambda sum_ij w-_ij exp(-|y_i - y_j|^2): Laplacian eigenmaps' energy, and a
 repulsion instead of their constraint. w+ are neighbour affinities (row sums near 1), or those given with
-metric="affinity"; w-_ij = m_i m_j with masses m. At lambda -> 0 everything lies in one point, which opens along the
-Laplacian's lowest eigenvectors as lambda grows; following the minimum from there (homotopy) avoids poor ones. Steps are
-divided by each point's stiffness 4 sum_j w+_ij, the diagonal of the attraction's Hessian.
+metric="affinity"; w-_ij = m_i m_j with masses m, or any that are given. At lambda -> 0 everything lies in one point,
+which opens along the Laplacian's lowest eigenvectors as lambda grows; following the minimum from there (homotopy)
+avoids poor ones. Steps are divided by each point's stiffness 4 sum_j w+_ij, the diagonal of the attraction's Hessian.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from lowfold import inputs
-from lowfold.errors import DataError
+from lowfold.force.homotopy import Homotopy
 from lowfold.force.method import ForceMethod
 from lowfold.force.problem import NONE
+from lowfold.force.repulsion import Engine
 from lowfold.force.schedule import Phase
-from lowfold.options import documented, option
+from lowfold.options import option
 from lowfold.types import Floats, Step
-
-
-@documented
-@dataclass(frozen=True, slots=True)
-class Homotopy:
-    """The way to a strength: `ElasticEmbedding(strength=Homotopy(strength=1.0, steps=30))`."""
-
-    strength: float = option(0.1, above=0, help="strength lambda of the repulsion")
-    steps: int = option(12, low=1, help="number of strengths, in equal ratios, on the way from 1 / n_samples")
-    mass: np.ndarray | None = option(
-        None, help="array of each point's mass: points repel each other by the product of theirs; None: 1 each"
-    )
 
 
 class ElasticEmbedding(ForceMethod):
@@ -58,8 +44,7 @@ class ElasticEmbedding(ForceMethod):
     def _optimise(self, phases: list[Phase]) -> Iterator[Step]:
         """Follows the minimum over the strengths; the last one as long as the schedule says."""
         problem = self._descent.problem
-        way = self._homotopy
-        strengths = np.geomspace(min(1 / problem.n, way.strength), way.strength, way.steps)
+        strengths = self._homotopy.strengths(problem.n)
         self.path_: list[tuple[float, Floats]] = []
         descent = [phase for phase in phases if phase.name in ("descent", "cooling")]
         for strength in strengths[:-1]:
@@ -89,12 +74,9 @@ class ElasticEmbedding(ForceMethod):
         return self.strength if isinstance(self.strength, Homotopy) else Homotopy(strength=self.strength)
 
     def _masses(self, data: inputs.Data) -> Floats | None:
-        if self._homotopy.mass is None:
-            return None
-        mass = np.asarray(self._homotopy.mass, np.float32)
-        if mass.shape != (data.n,) or not (np.isfinite(mass) & (mass >= 0)).all():
-            raise DataError(
-                f"mass has shape {mass.shape} and a smallest entry of {mass.min(initial=np.inf):g}; it needs a number "
-                f"of at least 0 for each of the {data.n} samples. Pass such an array, or None."
-            )
-        return mass
+        return self._homotopy.masses(data.n)
+
+    def _engine(self) -> Engine:
+        if self._homotopy.pairs is None:
+            return super()._engine()
+        return self._homotopy.engine(self._law, self._affinities.order, self.repulsion, self._threads)

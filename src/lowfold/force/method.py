@@ -19,7 +19,7 @@ from lowfold.force.affinities import affinities_of
 from lowfold.force.descend import Descent
 from lowfold.force.law import GAUSSIAN, Law
 from lowfold.force.problem import GLOBAL, NONE, ForceProblem
-from lowfold.force.repulsion import GRID_DIMENSIONS, Grid, Tree, engine_of, repulsion_option
+from lowfold.force.repulsion import GRID_DIMENSIONS, Engine, Grid, Tree, engine_of, repulsion_option
 from lowfold.force.schedule import Annealed, Classical, Phase, schedule_of, schedule_option
 from lowfold.force.start import init_option, start_of
 from lowfold.force.watched import Watched
@@ -89,12 +89,11 @@ class ForceMethod(Watched):
         with watch.stage("start"):
             shape = self.n_components, schedule.start_size, seed_of(self.random_state)
             Y = start_of(self._init(data), data, (P, self._affinities.order), shape, self.n_jobs)
-        engine = engine_of(self.repulsion, self._law, (data.n, self.n_components), self._threads)
         masses = self._masses(data)
         problem = ForceProblem(
             P,
             self._law,
-            engine,
+            self._engine(),
             self._threads,
             self.normalisation,
             self._strength(),
@@ -110,6 +109,10 @@ class ForceMethod(Watched):
 
     def _strength(self) -> float:
         return 1.0
+
+    def _engine(self) -> Engine:
+        shape = len(self._affinities.order), self.n_components
+        return engine_of(self.repulsion, self._law, shape, self._threads)
 
     def _masses(self, data: inputs.Data) -> Floats | None:
         return None
@@ -161,9 +164,9 @@ class ForceMethod(Watched):
         if self._equal is not None:
             Y = Y[self._equal]  # equal rows lie in one place
         charges = None
-        if descent.problem.masses is not None:
+        if descent.problem.charges is not None:
             charges = np.empty(len(Y), np.float32)
-            charges[self._affinities.order] = descent.problem.masses
+            charges[self._affinities.order] = descent.problem.charges
         self._frozen = Y, charges
         self._field = descent.problem.engine.frozen(Y, charges)
         return Y
@@ -194,9 +197,9 @@ class ForceMethod(Watched):
             )
         elif not descent.converged and descent.promise is not None and descent.promise > MOST_PROMISE:
             warnings.warn(
-                f"The points had not come to rest after {descent.iteration} iterations: one step of a safe length would "
-                f"still lower the loss of {self.loss_:.4g} by {descent.promise:.2%}. Lower the learning rate of the "
-                f"schedule ({schedule_of(self.schedule)!r}), or raise its max_iter.",
+                f"The points had not come to rest after {descent.iteration} iterations: one step of a safe length "
+                f"would still lower the loss of {self.loss_:.4g} by {descent.promise:.2%}. Lower the learning rate of "
+                f"the schedule ({schedule_of(self.schedule)!r}), or raise its max_iter.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

@@ -72,6 +72,11 @@ class ForceProblem:
         ones = np.ones((self.n, 2), self.P[2].dtype)  # products take at least two vectors
         return native.kernels.sparse_times(self.P, ones, self.threads)[:, 0].astype(np.float64)
 
+    @property
+    def charges(self) -> Floats | None:
+        """What each point weighs for new ones: its mass, or what it weighs for the others on average; None: 1."""
+        return self.engine.charges if self.masses is None else self.masses
+
     def forces(self, Y: Floats) -> Forces:
         """Both parts of the gradient. Cost: the entries of P, and the engine's."""
         pulls = native.kernels.attraction(self._entries(Y), Y, self.law.code, self.threads)

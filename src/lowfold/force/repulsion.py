@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import next_fast_len
+from scipy.sparse import csr_array
 
 from lowfold.backend import native
 from lowfold.backend.protocol import Convolution, GridShape
@@ -63,6 +64,7 @@ class Engine(Protocol):
     """A way to the field of all points."""
 
     name: str
+    charges: Floats | None  # of the points that new ones meet, where the engine has its own
 
     def findings(self) -> dict[str, Any]:
         """For the report of a fit."""
@@ -78,6 +80,7 @@ class ExactEngine:
     """Every pair, in blocks."""
 
     name = "exact"
+    charges: Floats | None = None
 
     def __init__(self, law: Law, threads: int) -> None:
         self._law = law.code
@@ -99,6 +102,7 @@ class TreeEngine:
     """Groups of points that are far for their size as one (Barnes and Hut 1986)."""
 
     name = "tree"
+    charges: Floats | None = None
 
     def __init__(self, law: Law, theta: float, threads: int) -> None:
         self._law = law.code
@@ -117,6 +121,32 @@ class TreeEngine:
         """New points are few: the points themselves."""
 
 
+class PairsEngine:
+    """Each pair with a weight of its own: phi_i = 1 + sum_j W_ij w(r_ij), with W sparse and symmetric."""
+
+    name = "pairs"
+
+    def __init__(self, law: Law, W: csr_array, threads: int) -> None:
+        self._law = law.code
+        self._W = W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data
+        self._threads = threads
+        self.charges: Floats | None = np.asarray(W.sum(axis=1), np.float32) / np.float32(max(W.shape[0] - 1, 1))
+
+    def findings(self) -> dict[str, Any]:
+        """How many weights there are."""
+        return {"repulsion": self.name, "pairs": len(self._W[2])}
+
+    def field(self, Y: Floats, charges: Floats | None = None) -> Field:
+        """phi and its gradient at each point."""
+        begin, columns, values = self._W
+        entries = begin, columns, values.astype(Y.dtype, copy=False)
+        phi, slope = native.kernels.pair_field(entries, Y, self._law, self._threads)
+        return phi + phi.dtype.type(1), slope  # the point itself, as every engine has it
+
+    def frozen(self, Y: Floats, charges: Floats | None) -> None:
+        """New points meet the points themselves, each with its mean weight."""
+
+
 class GridEngine:
     """Charges are spread to a grid by cubic B-splines, convolved with the kernel, and read off by the same splines.
 
@@ -126,6 +156,7 @@ class GridEngine:
     """
 
     name = "grid"
+    charges: Floats | None = None
 
     def __init__(self, law: Law, spacing: float, threads: int) -> None:
         self._law = law

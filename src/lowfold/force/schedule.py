@@ -50,19 +50,24 @@ class Annealed:
     """Exaggeration that falls slowly, steps scaled by each point's stiffness, and an end when the loss stops falling.
 
     Each phase's rate is the largest that is stable for any graph. A sudden end of the exaggeration freezes what it
-    crumpled; lowering it in 120 iterations (up to twice as many below 10,000 points) lets the embedding unfold.
+    crumpled; lowering it in 120 iterations (up to four times as many below 10,000 points) lets the embedding unfold.
     """
 
-    exaggeration: float = option(12.0, low=1, help="factor of the affinities at the start")
+    exaggeration: float | str = option(
+        "auto",
+        low=1,
+        choices=("auto",),
+        help="factor of the affinities at the start; 'auto': 12, and up to 20 below 2,500 points",
+    )
     late_exaggeration: float = option(1.0, above=0, help="factor of the affinities at the end")
     tolerance: float | str = option(
         "auto",
         low=0,
         choices=("auto",),
-        help="share by which the loss must fall in 20 iterations for the optimisation to go on; 'auto': 5e-4, and "
-        "in proportion to the root of n_samples above 600",
+        help="share by which the loss must fall in 20 iterations for the optimisation to go on; 'auto': in proportion "
+        "to the root of n_samples, 2.5e-4 at 600 and 2e-3 at 10,000",
     )
-    max_iter: int = option(1000, low=0, help="largest number of iterations after the exaggeration")
+    max_iter: int = option(2000, low=0, help="largest number of iterations after the exaggeration")
     learning_rate: float = option(
         1.0, above=0, help="factor of the step length; 1 is the largest that is stable for any graph"
     )
@@ -71,10 +76,11 @@ class Annealed:
     def phases(self, n: int) -> list[Phase]:
         """The phases for n points."""
         rate, late = SAFE_RATE * self.learning_rate, self.late_exaggeration
-        early = 0.9 * rate / self.exaggeration
-        high = self.exaggeration * late
+        longer = min(4.0, max(1.0, math.sqrt(LONGER_BELOW / n), SMALL / n))
+        exaggeration = self._exaggeration(longer)
+        early = 0.9 * rate / exaggeration
+        high = exaggeration * late
         early_on: dict[str, Any] = {"smallest": START_SIZE, "watched": False}
-        longer = min(2.0, max(1.0, math.sqrt(LONGER_BELOW / n)))
         return [
             Phase("early exaggeration", round(EARLY * longer), early / late, 0.9, high, high, **early_on),
             Phase("annealing", round(ANNEALING * longer), early / late, 0.95, high, late, **early_on),
@@ -84,8 +90,14 @@ class Annealed:
 
     def _tolerance(self, n: int) -> float:
         if isinstance(self.tolerance, str):
-            return TOLERANCE * math.sqrt(max(1.0, n / TOLERANCE_SIZE))
+            return TOLERANCE * math.sqrt(max(1.0, n / TOLERANCE_SIZE)) * min(1.0, max(0.5, n / SMALL))
         return self.tolerance
+
+    def _exaggeration(self, longer: float) -> float:
+        """Clumps of near-duplicates move as wholes and find their places only under a strong pull."""
+        if isinstance(self.exaggeration, str):
+            return EXAGGERATION * min(MOST_EXAGGERATION / EXAGGERATION, max(1.0, longer / 2))
+        return self.exaggeration
 
     @property
     def start_size(self) -> float:
@@ -94,6 +106,8 @@ class Annealed:
 
 
 EARLY, ANNEALING = 60, 120  # iterations
+EXAGGERATION, MOST_EXAGGERATION = 12.0, 20.0
+SMALL = 4000  # points: with fewer, even more of them
 LONGER_BELOW = 10_000  # points: with fewer, iterations cost little, and rolled-up sheets unroll better
 # The more points, the longer the loss goes on falling by ever less that can be seen.
 TOLERANCE, TOLERANCE_SIZE = 5e-4, 600
