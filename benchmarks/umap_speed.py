@@ -26,29 +26,33 @@ OURS_DIGITS = DIGITS + "from lowfold import UMAP; UMAP().fit(X)"
 PEER_DIGITS = DIGITS + "from umap import UMAP; UMAP().fit(X)"
 
 
-def main() -> None:
-    chosen = measure.arguments(__doc__, repeat=3)
-    data.require(["mnist50", "flow_1m"])
-    X = data.load("mnist50", smoke=chosen.smoke)
-    rows: list[dict[str, Any]] = []
+PARTS = ("mnist", "transform", "fresh", "epochs", "million")
 
-    def keep(row: dict[str, Any]) -> None:
-        rows.append(row)
+
+def main() -> None:
+    chosen = _arguments()
+    data.require(["mnist50", "flow_1m"])
+    kept = {} if chosen.smoke else _kept()
+    for part in chosen.parts or PARTS:
+        if part == "million" and chosen.smoke:
+            continue
+        kept[part] = rows_of(part, smoke=chosen.smoke, repeat=chosen.repeat)
+        rows = [row | {"part": each} for each in (*(p for p in PARTS if p != part), part) for row in kept.get(each, [])]
         measure.save(__file__, rows, smoke=chosen.smoke)
 
-    for row in mnist_rows(X, chosen.repeat):
-        keep(row)
-    keep(transform_row(X, chosen.repeat))
-    keep(fresh_row(chosen.repeat))
-    for row in epoch_rows(X, "mnist50"):
-        keep(row)
-    flow = data.load("flow_1m", smoke=chosen.smoke)
-    for row in epoch_rows(flow, "flow_1m"):
-        keep(row)
-    del flow
-    if not chosen.smoke:
-        for row in million_rows():
-            keep(row)
+
+def rows_of(part: str, *, smoke: bool, repeat: int) -> list[dict[str, Any]]:
+    """The rows of one part."""
+    if part == "million":
+        return million_rows()
+    if part == "fresh":
+        return [fresh_row(repeat)]
+    X = data.load("mnist50", smoke=smoke)
+    if part == "mnist":
+        return mnist_rows(X, repeat)
+    if part == "transform":
+        return [transform_row(X, repeat)]
+    return [epoch_row(X, "mnist50"), epoch_row(data.load("flow_1m", smoke=smoke), "flow_1m")]
 
 
 def mnist_rows(X: Any, repeat: int) -> list[dict[str, Any]]:
@@ -99,7 +103,7 @@ def fresh_row(repeat: int) -> dict[str, Any]:
     return measure.row("UMAP, digits in a new process", entries.pop(OURS), entries, Bar(faster=10))
 
 
-def epoch_rows(X: Any, name: str) -> list[dict[str, Any]]:
+def epoch_row(X: Any, name: str) -> dict[str, Any]:
     """An epoch: nanoseconds of all threads together for an edge that fires, and the part that negatives take."""
     model = lowfold.UMAP(schedule=lowfold.Epochs(n_epochs=20)).fit(X)
     layout, threads = model._layout, model._threads
@@ -117,7 +121,7 @@ def epoch_rows(X: Any, name: str) -> list[dict[str, Any]]:
     whole, without = (min(epochs(count) for _ in range(3)) for count in (5, 0))
     entry = measure.entry([1e3 * whole])
     entry["quality"] = {"ns per edge": 1e9 * threads * whole / fired, "part of negatives": 1 - without / whole}
-    return [measure.row(f"an epoch of UMAP, {name} {len(X):,} ({fired:,.0f} edges fire)", entry, {}, Bar(), unit="ms")]
+    return measure.row(f"an epoch of UMAP, {name} {len(X):,} ({fired:,.0f} edges fire)", entry, {}, Bar(), unit="ms")
 
 
 def million_rows() -> list[dict[str, Any]]:
@@ -153,6 +157,26 @@ def _peer(**options: Any) -> Any:
 
 def _accuracy(y: Any, Y: Any) -> dict[str, float]:
     return {"accuracy": float(KNeighborsClassifier(10).fit(Y, y).score(Y[:10_000], y[:10_000]))}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"what to measure: {', '.join(PARTS)}; rows of the others are kept")
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes, one repetition: only shows that it runs")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each contestant; the median counts")
+    chosen = parser.parse_args()
+    if set(chosen.parts) - set(PARTS):
+        parser.error(f"choose parts from {', '.join(PARTS)}")
+    if chosen.smoke:
+        chosen.repeat = 1
+    return chosen
+
+
+def _kept() -> dict[str, list[dict[str, Any]]]:
+    """The rows of an earlier run, by part."""
+    path = measure.RESULTS / "umap_speed.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
+    return {part: [row for row in rows if row["part"] == part] for part in PARTS}
 
 
 def _first(rows: int) -> None:

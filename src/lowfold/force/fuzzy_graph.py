@@ -99,8 +99,8 @@ class FuzzyGraph:
             return
         assert target.numbers is not None
         found = build_index(target.numbers, n_jobs=settings.n_jobs).query(None, n_neighbors - 1)
-        P = fuzzy_rows(found.distances, self.fuzzy.local_connectivity, mean_distance(found.distances), self._threads)
-        other = fuzzy_union(found.indices, P, self.fuzzy.set_op_mix_ratio, self._threads)
+        P = fuzzy_rows(found.distances, 1.0, mean_distance(found.distances), self._threads)
+        other = fuzzy_union(found.indices, P, 1.0, self._threads)
         self.entries = with_numbers(self.entries, other, self.fuzzy.target_weight)
 
     def new(self, values: Any, k: int) -> tuple[Indices, Floats]:
