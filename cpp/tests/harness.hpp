@@ -34,6 +34,7 @@ Tests product_tests();
 Tests rearranging_tests();
 Tests force_tests();
 Tests layout_tests();
+Tests stress_tests();
 
 struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
