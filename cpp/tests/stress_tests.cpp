@@ -134,7 +134,7 @@ void a_new_point_with_true_distances_finds_its_place() {
 }
 
 void a_pass_hears_that_it_is_to_stop() {
-    const auto X = make_data<float>(Shape::random, 3000, 200, 1), Y = make_data<float>(Shape::random, 3000, 2, 2);
+    const auto X = make_data<float>(Shape::random, 3000, 2000, 1), Y = make_data<float>(Shape::random, 3000, 2, 2);
     const MeasuredPairs<float> pairs(X.view());
     StressPass<float, 2, StressLaw<float, Weighting::unit>> stress(Y.view(), {1.0f});
     std::vector<double> gradient(6000), residuals(3000);
