@@ -171,7 +171,7 @@ class Optimisation:
         self._ahead = share > 0
 
     def _is_calm(self) -> bool:
-        """Whether the stress falls slowly enough for momentum; before, that would lead into other valleys, often worse."""
+        """Whether the stress falls slowly enough for momentum: before, that leads into other valleys, often worse."""
         return self.history[-1][1] - self.stress < CALM * self.stress
 
     def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
