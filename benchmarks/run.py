@@ -24,6 +24,7 @@ SCRIPTS = (
     "schedules",
     "umap_speed",
     "umap_quality",
+    "stress",
 )
 
 

@@ -37,6 +37,7 @@ Tests force_tests();
 Tests tree_tests();
 Tests layout_tests();
 Tests coranking_tests();
+Tests stress_tests();
 
 struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;

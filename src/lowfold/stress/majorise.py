@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from lowfold.options import callback_option, documented, option
 from lowfold.stress.problem import Evaluation, Problem
+from lowfold.stress.relocate import better_places
 from lowfold.types import Floats, Step
 
+CALM = 0.003  # of the stress: where it falls by more in a pass, the arrangement of the points is not yet settled
 WINDOW = 10  # iterations over which the fall of the stress is looked at: momentum makes single ones small
 FLOOR = 1e-6  # of sum w delta^2: a stress below is as good as none, and need not fall in proportion to itself
 STIFFER = 2.0  # factor of the stiffness after a step that raised the stress
@@ -26,14 +28,16 @@ class Majorisation:
 
     With momentum (Nesterov 1983) they are taken from a point ahead. Where the stress there is above the last one, the
     momentum is given up for the plain step, which cannot raise it: of the embeddings that are kept none is above the
-    one before.
+    one before. Once the stress has stopped falling, points with large residuals that fit better elsewhere are moved
+    there, if that lowers it, and the majorisation goes on.
     """
 
-    max_iter: int = option(300, low=0, help="largest number of passes over the pairs")
+    max_iter: int = option(1000, low=0, help="largest number of passes over the pairs")
     tolerance: float = option(
         1e-6, low=0, help="share of itself by which the stress must fall in an iteration, on the mean of ten, to go on"
     )
     momentum: bool = option(True, help="switch for the acceleration; without it the steps are Guttman's (SMACOF)")
+    relocations: int = option(5, low=0, help="number of times that points which fit better elsewhere are moved there")
     callback: Callable[[Step], Any] | None = callback_option()
 
 
@@ -75,7 +79,7 @@ class Optimisation:
 
     Y (n, d) in the problem's type, centred. together (n,): the point that each is one with, if some are equal.
     history: (iteration, stress), one for each pass. converged: ended because the stress hardly fell; stopped: by a
-    callback.
+    callback. relocated: how often points were moved to where they fit better.
     """
 
     def __init__(self, problem: Problem, start: Any, solver: Solver, together: NDArray[np.intp] | None = None) -> None:
@@ -85,10 +89,12 @@ class Optimisation:
         self.evaluation: Evaluation = problem.evaluate(self.Y)
         self.history: list[tuple[int, float]] = [(0, self.evaluation.stress)]
         self.converged = self.stopped = False
+        self.relocated = 0
         self._ahead = False
         self._momentum = isinstance(solver, Majorisation) and solver.momentum
         self._stiffness, self._stiffest = self._steps()
         self._plain: NDArray[np.float64] = self._next
+        self._t = 1.0
         self._aim(first=True)
 
     @property
@@ -108,8 +114,31 @@ class Optimisation:
 
     def run(self) -> Iterator[None]:
         """Passes until the stress stops falling or max_iter is reached; yields after each."""
-        while not self._ended() and self.iteration < self.solver.max_iter:
-            self._pass()
+        relocations = self.solver.relocations if isinstance(self.solver, Majorisation) else 0
+        for number in range(relocations + 1):
+            while not self._ended() and self.iteration < self.solver.max_iter:
+                self._pass()
+                yield
+            if number < relocations and self.converged:
+                yield from self._relocate()
+
+    def _relocate(self) -> Iterator[None]:
+        """Moves points that fit better elsewhere: all that do, or the better half of them and so on, if that helps."""
+        self.problem.evaluate(self.Y)  # the last look may have been elsewhere, and disparities are of the last one
+        points, places = better_places(self.problem, self.Y, self.evaluation, self._together)
+        count = len(points)
+        while count and self.iteration < self.solver.max_iter:
+            moved = self.Y.astype(np.float64)
+            moved[points[:count]] = places[:count]
+            Y = self._tidied(moved).astype(self.problem.dtype)
+            found = self.problem.evaluate(Y)
+            better = found.stress < self.stress
+            if better:
+                self.Y, self.evaluation, self.converged, count = Y, found, False, 0
+                self.relocated += 1
+                self._aim(first=True)
+            count //= 2
+            self.history.append((self.iteration + 1, self.stress))
             yield
 
     def _pass(self) -> None:
@@ -134,10 +163,16 @@ class Optimisation:
         self._plain = self._tidied(at - self.evaluation.gradient / self._stiffness)
         if first:
             self._before, self._t = self._plain, 1.0
-        following = (1 + np.sqrt(1 + 4 * self._t**2)) / 2
-        share = (self._t - 1) / following if self._momentum else 0.0
+        share = 0.0
+        if self._momentum and self._is_calm():
+            following = (1 + np.sqrt(1 + 4 * self._t**2)) / 2
+            share, self._t = (self._t - 1) / following, following
         self._next = self._tidied(self._plain + share * (self._plain - self._before))
-        self._ahead, self._t = share > 0 and not first, following
+        self._ahead = share > 0
+
+    def _is_calm(self) -> bool:
+        """Whether the stress falls slowly enough for momentum: before, that leads into other valleys, often worse."""
+        return self.history[-1][1] - self.stress < CALM * self.stress
 
     def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What the gradient is divided by, and the most that this may become."""

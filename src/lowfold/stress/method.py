@@ -149,7 +149,7 @@ class StressMethod(Estimator):
                 "stress-1": found.kruskal,
             }
         )
-        findings.update(iterations=self.n_iter_, converged=self.converged_)
+        findings.update(iterations=self.n_iter_, converged=self.converged_, relocations=best.relocated)
         return embedding
 
     def _named(self, stress: float, total: float, size: float, unit: float) -> Stresses:

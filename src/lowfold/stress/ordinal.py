@@ -57,10 +57,10 @@ class OrdinalProblem:
     """Stress to the disparities of an embedding; `evaluate` fits them anew each time."""
 
     def __init__(self, pairs: Pairs, weighting: Weighting, how: Nonmetric, threads: int) -> None:
-        metric = StressProblem(pairs, weighting, threads)
+        self.metric = metric = StressProblem(pairs, weighting, threads)
         self.n, self.dtype, self.degrees, self.total = metric.n, metric.dtype, metric.degrees, metric.total
         self.stiffness, self.stiffest, self.weighting = metric.stiffness, metric.stiffest, weighting
-        self._threads, self._primary = threads, how.ties == "primary"
+        self.threads, self._primary = threads, how.ties == "primary"
         self._targets = Packed(lambda i, j: pairs.rows(i)[:, j], self.n, self.dtype, threads)
         self._order = _Order(self._targets, weighting.weights)
         self._fitted: NDArray[np.float64] = np.zeros(0)
@@ -68,13 +68,13 @@ class OrdinalProblem:
     def with_threads(self, threads: int) -> OrdinalProblem:
         """A copy with targets of its own."""
         other = copy.copy(self)
-        other._threads, other._targets = threads, copy.deepcopy(self._targets)
+        other.threads, other._targets = threads, copy.deepcopy(self._targets)
         return other
 
     def evaluate(self, Y: Floats) -> Evaluation:
         """The stress of `scale` Y, in units in which sum w disparity^2 is `total`."""
         order = self._order
-        d = native.kernels.pair_lengths(Y, order.first, order.second, self._threads)
+        d = native.kernels.pair_lengths(Y, order.first, order.second, self.threads)
         fitted = self._isotonic(d)
         w = 1.0 if order.weights is None else order.weights
         square, length = float((w * d * d).sum()), float((w * fitted * fitted).sum())
@@ -87,11 +87,17 @@ class OrdinalProblem:
         self._fitted = fitted / share
         self._targets.entries[order.place] = self._fitted
         gradient, residuals, _ = native.kernels.stress_of_packed(
-            self._targets.entries, self.weighting.weights, Y, self.weighting.law, self._threads
+            self._targets.entries, self.weighting.weights, Y, self.weighting.law, self.threads
         )
         misfit = float((w * np.square(d - fitted)).sum()) / square
         unit = self.total * share / square
         return Evaluation(self.total * misfit, gradient, unit * residuals, unit * square, float(np.sqrt(unit)))
+
+    def targets(self, points: NDArray[np.intp]) -> tuple[Floats, Floats | None]:
+        """The disparities, at the length at which the embedding needs no scaling."""
+        deltas = np.vstack([self._targets.rows(slice(i, i + 1)) for i in points])
+        given = self.weighting.weights
+        return deltas, None if given is None else given[points]
 
     def monotone(self, scale: float) -> Monotone:
         """The disparities of the last evaluation, times its scale, as a function of the dissimilarities."""

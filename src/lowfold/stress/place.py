@@ -75,7 +75,7 @@ class Placing:
             deltas = self._deltas(values[part], threads)
             given = None if weights is None else np.ascontiguousarray(weights[part], self.Y.dtype)
             self._check(deltas, given, begin)
-            parts.append(self._lowest(deltas, given, threads))
+            parts.append(lowest_of_starts(deltas, given, self.Y, self.law, threads))
         Y, residuals = (self.scale * np.concatenate(each) for each in zip(*parts, strict=True))
         return Y, residuals
 
@@ -87,26 +87,6 @@ class Placing:
             deltas = self.target(deltas).astype(deltas.dtype)
         return np.ascontiguousarray(deltas)
 
-    def _lowest(self, deltas: Floats, weights: Floats | None, threads: int) -> tuple[Any, Any]:
-        """From each of three starts; the stress of a point that fits nowhere has minima on several sides of the map."""
-        ends = [
-            native.kernels.placed_by_stress(start, deltas, weights, self.Y, self.law, threads)
-            for start in self._starts(deltas, weights)
-        ]
-        chosen = np.argmin([left for _, left in ends], axis=0)
-        rows = np.arange(len(deltas))
-        return np.stack([Y for Y, _ in ends])[chosen, rows], np.stack([left for _, left in ends])[chosen, rows]
-
-    def _starts(self, deltas: Floats, weights: Floats | None) -> list[NDArray[np.float64]]:
-        """The nearest fitted point, the mean of all by the fourth power of their nearness, and what faces that."""
-        known = deltas >= 0 if weights is None else (deltas >= 0) & (weights > 0)
-        squares = np.square(np.where(known, deltas, np.inf), dtype=np.float64)
-        nearest = squares.min(axis=1, keepdims=True)
-        closeness = np.divide(nearest, squares, out=(squares == 0).astype(float), where=squares > 0) ** 2
-        total = closeness.sum(axis=1, keepdims=True)
-        mean = np.array([(c[:, None] * self.Y).sum(axis=0) for c in closeness]) / np.where(total > 0, total, 1.0)
-        return [self.Y[np.argmin(squares, axis=1)].astype(np.float64), mean, -mean]
-
     def _check(self, deltas: Floats, weights: Floats | None, begin: int) -> None:
         known = deltas >= 0 if weights is None else (deltas >= 0) & (weights > 0)
         alone = np.flatnonzero(~known.any(axis=1))
@@ -115,3 +95,29 @@ class Placing:
                 f"Row {begin + alone[0]} has no known dissimilarity to any of the {len(self.Y)} fitted points, so that "
                 f"nothing says where it lies. Give at least n_components + 1 of them."
             )
+
+
+def lowest_of_starts(
+    deltas: Floats, weights: Floats | None, Y: Floats, law: StressCode, threads: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(places, residuals) of new points by their rows of dissimilarities to Y, each from three starts.
+
+    The stress of a point that fits nowhere has minima on several sides of the embedding.
+    """
+    ends = [
+        native.kernels.placed_by_stress(start, deltas, weights, Y, law, threads)
+        for start in _starts(deltas, weights, Y)
+    ]
+    chosen, rows = np.argmin([left for _, left in ends], axis=0), np.arange(len(deltas))
+    return np.stack([place for place, _ in ends])[chosen, rows], np.stack([left for _, left in ends])[chosen, rows]
+
+
+def _starts(deltas: Floats, weights: Floats | None, Y: Floats) -> list[NDArray[np.float64]]:
+    """The nearest fitted point, the mean of all by the fourth power of their nearness, and what faces that."""
+    known = deltas >= 0 if weights is None else (deltas >= 0) & (weights > 0)
+    squares = np.square(np.where(known, deltas, np.inf), dtype=np.float64)
+    nearest = squares.min(axis=1, keepdims=True)
+    closeness = np.divide(nearest, squares, out=(squares == 0).astype(float), where=squares > 0) ** 2
+    total = closeness.sum(axis=1, keepdims=True)
+    mean = np.array([(c[:, None] * Y).sum(axis=0) for c in closeness]) / np.where(total > 0, total, 1.0)
+    return [Y[np.argmin(squares, axis=1)].astype(np.float64), mean, -mean]

@@ -44,12 +44,16 @@ class Problem(Protocol):
     stiffness: float
     stiffest: float
     weighting: Weighting
+    threads: int
 
     def with_threads(self, threads: int) -> Problem:
         """The same problem, to be evaluated beside this one on so many threads."""
 
     def evaluate(self, Y: Floats) -> Evaluation:
         """The stress at Y."""
+
+    def targets(self, points: NDArray[np.intp]) -> tuple[Floats, Floats | None]:
+        """(deltas, weights) of some points to all: new arrays, as of the last evaluation; weights if they are given."""
 
 
 class StressProblem:
@@ -82,6 +86,12 @@ class StressProblem:
         how = self.weighting
         gradient, residuals, size = self.pairs.stress(Y, how.weights, how.law, self.threads)
         return Evaluation(float(residuals.sum()) / 2, gradient, residuals, size)
+
+    def targets(self, points: NDArray[np.intp]) -> tuple[Floats, Floats | None]:
+        """The dissimilarities themselves."""
+        deltas = np.vstack([self.pairs.rows(slice(i, i + 1)) for i in points])
+        given = self.weighting.weights
+        return deltas, None if given is None else given[points]
 
 
 @dataclass(frozen=True, slots=True)

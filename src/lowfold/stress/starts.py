@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.stress.majorise import Optimisation, Solver
+from lowfold.stress.majorise import Majorisation, Optimisation, Solver
+from lowfold.stress.ordinal import OrdinalProblem
 from lowfold.stress.problem import Problem
 from lowfold.types import Step
+
+WARMING = Majorisation(max_iter=1, momentum=False, relocations=0)
 
 
 class Runs:
@@ -59,14 +62,29 @@ class Runs:
     def _run(self, number: int, threads: int) -> None:
         if self._stop.is_set():
             return
-        start = self._starts[number]()
-        run = Optimisation(self._problem.with_threads(threads), start, self._solver, self._together)
+        problem = self._problem.with_threads(threads)
+        start = self._warmed(problem, self._starts[number]())
+        run = Optimisation(problem, start, self._solver, self._together)
         self._found[number] = run
         name = "optimisation" if len(self._starts) == 1 else f"start {number + 1}"
         for _ in run.run():
             if self._tells_to_stop(run, name):
                 run.stopped = True
                 return
+
+    def _warmed(self, problem: Problem, start: Any) -> Any:
+        """A start of a non-metric problem after a metric step, if that agrees better with the order.
+
+        The disparities of points in disorder are nearly all equal, and would lead nowhere.
+        """
+        if not isinstance(problem, OrdinalProblem) or self._solver.max_iter == 0:
+            return start
+        run = Optimisation(problem.metric.with_threads(problem.threads), start, WARMING, self._together)
+        for _ in run.run():
+            if self._stop.is_set():
+                break
+        before = problem.evaluate(np.asarray(start, problem.dtype)).stress
+        return run.Y if problem.evaluate(run.Y).stress < before else start
 
     def _tells_to_stop(self, run: Optimisation, name: str) -> bool:
         callback = self._solver.callback
