@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -95,6 +96,7 @@ class Layout:
         self.Y = np.array(Y, np.float32, order="C")
         self.epoch = 0
         self.history: list[tuple[int, float, float]] = []
+        epochs = dataclasses.replace(epochs, callback=None)  # who watches is no part of the state
         self._entries, self._curve, self._epochs, self._others = entries, curve, epochs, others
         self._seed, self._threads = run[0] & 0xFFFFFFFF, run[1]
 
