@@ -233,12 +233,23 @@ def python_blocks(text):
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_every_example_of_the_readme_runs_as_it_is_written(tmp_path, monkeypatch):
-    blocks = python_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert blocks, "the README shows no example"
+PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_example_runs_as_it_is_written(page, tmp_path, monkeypatch):
+    blocks = python_blocks((ROOT / page).read_text(encoding="utf-8"))
+    assert blocks or page != "README.md", "the README shows no example"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     namespace = {"__name__": "__main__"}
     for number, block in enumerate(blocks, 1):
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(block, f"README.md, example {number}", "exec"), namespace)
+            exec(compile(block, f"{page}, example {number}", "exec"), namespace)
+
+
+@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="the documentation is not beside the tests")
+def test_every_method_has_its_part_of_the_documentation(method):
+    name = next(name for name, cls in lowfold.METHODS.items() if cls is method)
+    text = (ROOT / "docs" / "methods" / "parts" / f"{name}.md").read_text(encoding="utf-8")
+    assert all(f"## {title}" in text for title in ("When to use it", "When it fails", "Cost"))

@@ -4,7 +4,6 @@ import sklearn  # noqa: F401, I001  first: the import was quicker so in every co
 
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
 
 from lowfold import datasets, markov, metrics
 from lowfold.compare import Comparison, Judging, compare
@@ -44,7 +43,7 @@ __version__ = version("lowfold")
 _LATER = ("files", "plot")  # imported when they are used: they bring in what most programs do not need
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _LATER:
         return import_module(f"lowfold.{name}")
     raise AttributeError(f"module 'lowfold' has no attribute {name!r}")
