@@ -34,7 +34,7 @@ LAYERS = (
     {"stress", "force", "markov"},
     {"metrics", "datasets", "plot", "scale"},
     {"methods"},
-    {"compare", "model_file", "files"},
+    {"comparison", "model_file", "files"},
     {"cli", "explorer", "demo"},
     {"lowfold"},  # the package itself: its public names
 )
@@ -57,7 +57,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOU
 C_PLUS_PLUS = sorted((ROOT / "cpp").rglob("*.?pp"))
 FILES = [*SOURCE.values(), *sorted(TESTS.rglob("*.py")), *C_PLUS_PLUS]
 
-PUBLIC_CLASSES = [value for value in vars(lowfold).values() if inspect.isclass(value)]
+PUBLIC_CLASSES = [value for value in (getattr(lowfold, name) for name in lowfold.__all__) if inspect.isclass(value)]
 DECLARING_CLASSES = [
     cls
     for cls in PUBLIC_CLASSES
@@ -218,6 +218,11 @@ def test_importing_the_package_imports_nothing_heavy_that_scikit_learn_does_not(
     ).split()
     assert "lowfold" in loaded
     assert not set(HEAVY) & set(loaded)
+
+
+def test_what_most_programs_do_not_need_is_imported_when_it_is_used(run_script):
+    loaded = run_script("import sys, lowfold\nprint(*sys.modules)").split()
+    assert not {"lowfold.metrics", "lowfold.plot", "lowfold.files", "lowfold.model_file", "lowfold.cli"} & set(loaded)
 
 
 @pytest.mark.parametrize("name", SOURCE)
