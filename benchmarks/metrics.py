@@ -23,7 +23,7 @@ SIZE = 5000
 OURS = "lowfold"
 TIMES_FASTER = 10
 MOST_MB = 2000
-MILLION_BAR = Bar(value=60, ceilings={"MB": MOST_MB, "error": 0.01})
+MILLION_BAR = Bar(value=30, ceilings={"MB": MOST_MB, "error": 0.01})
 
 
 def main() -> None:
