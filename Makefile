@@ -4,10 +4,15 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find cpp src -name '*.hpp' -o -name '*.cpp' -o -name '*.py') CMakeLists.txt pyproject.toml README.md
 
-.PHONY: demo test lint format sanitize bench wheel-test clean
+.PHONY: demo docs test lint format sanitize bench wheel-test clean
 
 demo: $(VENV)/.installed
 	$(BIN)/lowfold demo
+
+# Into docs/_build/html; a warning is an error.
+docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet ".[docs]"
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest
@@ -21,7 +26,7 @@ $(VENV)/.environment: pyproject.toml
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.environment $(SOURCES)
-	$(BIN)/python -m pip install --quiet --no-build-isolation ".[dev,plot]"
+	$(BIN)/python -m pip install --quiet --no-build-isolation ".[dev,plot,files]"
 	touch $@
 
 lint: $(VENV)/.installed

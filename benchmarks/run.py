@@ -25,6 +25,7 @@ SCRIPTS = (
     "umap_speed",
     "umap_quality",
     "stress",
+    "metrics",
 )
 
 

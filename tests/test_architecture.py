@@ -34,7 +34,7 @@ LAYERS = (
     {"stress", "force", "markov"},
     {"metrics", "datasets", "plot", "scale"},
     {"methods"},
-    {"compare", "model_file", "files"},
+    {"comparison", "model_file", "files"},
     {"cli", "explorer", "demo"},
     {"lowfold"},  # the package itself: its public names
 )
@@ -57,7 +57,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOU
 C_PLUS_PLUS = sorted((ROOT / "cpp").rglob("*.?pp"))
 FILES = [*SOURCE.values(), *sorted(TESTS.rglob("*.py")), *C_PLUS_PLUS]
 
-PUBLIC_CLASSES = [value for value in vars(lowfold).values() if inspect.isclass(value)]
+PUBLIC_CLASSES = [value for value in (getattr(lowfold, name) for name in lowfold.__all__) if inspect.isclass(value)]
 DECLARING_CLASSES = [
     cls
     for cls in PUBLIC_CLASSES
@@ -220,6 +220,11 @@ def test_importing_the_package_imports_nothing_heavy_that_scikit_learn_does_not(
     assert not set(HEAVY) & set(loaded)
 
 
+def test_what_most_programs_do_not_need_is_imported_when_it_is_used(run_script):
+    loaded = run_script("import sys, lowfold\nprint(*sys.modules)").split()
+    assert not {"lowfold.metrics", "lowfold.plot", "lowfold.files", "lowfold.model_file", "lowfold.cli"} & set(loaded)
+
+
 @pytest.mark.parametrize("name", SOURCE)
 def test_a_module_needs_nothing_but_the_declared_dependencies(name):
     needed = {found.split(".")[0] for node in TREES[name].body for found in names_imported(node)}
@@ -233,12 +238,23 @@ def python_blocks(text):
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_every_example_of_the_readme_runs_as_it_is_written(tmp_path, monkeypatch):
-    blocks = python_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert blocks, "the README shows no example"
+PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_example_runs_as_it_is_written(page, tmp_path, monkeypatch):
+    blocks = python_blocks((ROOT / page).read_text(encoding="utf-8"))
+    assert blocks or page != "README.md", "the README shows no example"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     namespace = {"__name__": "__main__"}
     for number, block in enumerate(blocks, 1):
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(block, f"README.md, example {number}", "exec"), namespace)
+            exec(compile(block, f"{page}, example {number}", "exec"), namespace)
+
+
+@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="the documentation is not beside the tests")
+def test_every_method_has_its_part_of_the_documentation(method):
+    name = next(name for name, cls in lowfold.METHODS.items() if cls is method)
+    text = (ROOT / "docs" / "methods" / "parts" / f"{name}.md").read_text(encoding="utf-8")
+    assert all(f"## {title}" in text for title in ("When to use it", "When it fails", "Cost"))

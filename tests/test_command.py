@@ -40,24 +40,8 @@ def small_flags(name):
 @pytest.mark.filterwarnings("ignore")
 def test_embed_writes_the_map_that_the_method_gives(name, data, capsys):
     out, model = data.with_name("map.csv"), data.with_name("m.lowfold")
-    assert (
-        main(
-            [
-                "embed",
-                str(data),
-                "-m",
-                name,
-                "--labels",
-                "kind",
-                *small_flags(name),
-                "-o",
-                str(out),
-                "--save",
-                str(model),
-            ]
-        )
-        == 0
-    )
+    outputs = ["-o", str(out), "--save", str(model)]
+    assert main(["embed", str(data), "-m", name, "--labels", "kind", *small_flags(name), *outputs]) == 0
     table = files.read(out, labels="label")
     assert table.columns == [f"{name}1", f"{name}2"]
     assert list(table.labels) == list(LABELS)
@@ -147,29 +131,12 @@ def test_pictures_are_written(data):
     pytest.importorskip("matplotlib")
     common = [str(data), "--labels", "kind", "-q"]
     folder = data.parent
-    assert (
-        main(
-            [
-                "embed",
-                *common,
-                "-m",
-                "pca",
-                "--plot",
-                str(folder / "a.png"),
-                "-o",
-                str(folder / "map.csv"),
-                "--save",
-                str(folder / "m"),
-            ]
-        )
-        == 0
-    )
-    assert main(["transform", str(folder / "m"), *common, "--plot", str(folder / "b.svg")]) == 0
-    assert main(["compare", *common, "--methods", "pca,isomap", "--plot", str(folder / "c.pdf"), "-k", "5"]) == 0
-    assert (
-        main(["score", common[0], str(folder / "map.csv"), *common[1:], "--plot", str(folder / "d.png"), "-k", "5"])
-        == 0
-    )
+    shown = {name: ["--plot", str(folder / name)] for name in ("a.png", "b.svg", "c.pdf", "d.png")}
+    kept = ["-o", str(folder / "map.csv"), "--save", str(folder / "m")]
+    assert main(["embed", *common, "-m", "pca", *shown["a.png"], *kept]) == 0
+    assert main(["transform", str(folder / "m"), *common, *shown["b.svg"]]) == 0
+    assert main(["compare", *common, "--methods", "pca,isomap", "-k", "5", *shown["c.pdf"]]) == 0
+    assert main(["score", common[0], str(folder / "map.csv"), *common[1:], "-k", "5", *shown["d.png"]]) == 0
     starts = {"a.png": b"\x89PNG", "b.svg": b"<?xml", "c.pdf": b"%PDF", "d.png": b"\x89PNG"}
     for name, start in starts.items():
         assert (folder / name).read_bytes().startswith(start)
@@ -222,14 +189,17 @@ SLOW = ["embed", "x.npy", "--schedule", "Annealed(tolerance=0, max_iter=100000)"
 
 
 def command(folder, arguments, **how):
-    code = f"import sys; from lowfold.cli import main; sys.exit(main({arguments!r}))"
-    return subprocess.Popen([sys.executable, "-c", code], cwd=folder, text=True, **how)
+    """Starts the command; returns once it is about to begin."""
+    code = f"import sys; from lowfold.cli import main; print('ready', flush=True); sys.exit(main({arguments!r}))"
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, text=True, stdout=subprocess.PIPE, **how)
+    assert process.stdout.readline() == "ready\n"
+    return process
 
 
 def test_ctrl_c_keeps_the_best_map_so_far(tmp_path):
     np.save(tmp_path / "x.npy", cloud(800, 4))
-    process = command(tmp_path, SLOW, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    time.sleep(6)
+    process = command(tmp_path, SLOW, stderr=subprocess.PIPE)
+    time.sleep(5)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -242,7 +212,7 @@ def test_ctrl_c_before_there_is_a_map_writes_nothing(tmp_path):
     np.save(tmp_path / "x.npy", cloud(6000, 300))
     slow = ["embed", "x.npy", "-m", "kernel_pca", "--n-components", "2000", "-o", "map.csv"]
     process = command(tmp_path, slow, stderr=subprocess.PIPE)
-    time.sleep(4)
+    time.sleep(3)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 130
@@ -254,7 +224,7 @@ def test_ctrl_c_before_there_is_a_map_writes_nothing(tmp_path):
 def test_a_terminal_sees_stage_iteration_loss_and_time_left(tmp_path):
     np.save(tmp_path / "x.npy", cloud(1500, 4))
     ours, theirs = os.openpty()
-    process = command(tmp_path, SLOW, stderr=theirs, stdout=subprocess.DEVNULL)
+    process = command(tmp_path, SLOW, stderr=theirs)
     time.sleep(8)
     process.send_signal(signal.SIGINT)
     process.wait(timeout=60)

@@ -8,7 +8,7 @@ import pytest
 import lowfold
 from conftest import cloud, same_bits
 from lowfold import METHODS, PCA, TSNE, UMAP, Isomap, ParameterError, compare
-from lowfold.compare import Judging
+from lowfold.comparison import Judging
 from lowfold.metrics import trustworthiness
 from lowfold.neighbors.sharing import shared_neighbors
 

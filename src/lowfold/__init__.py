@@ -4,10 +4,9 @@ import sklearn  # noqa: F401, I001  first: the import was quicker so in every co
 
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING
 
-from lowfold import datasets, markov, metrics
-from lowfold.compare import Comparison, Judging, compare
+from lowfold import datasets, markov
 from lowfold.errors import BackendError, DataError, FileError, LowfoldError, MemoryLimitError, ParameterError
 from lowfold.force.elastic_embedding import ElasticEmbedding
 from lowfold.force.homotopy import Homotopy
@@ -20,7 +19,6 @@ from lowfold.force.symmetric_sne import SymmetricSNE
 from lowfold.force.tsne import TSNE
 from lowfold.force.umap import UMAP
 from lowfold.methods import METHODS
-from lowfold.model_file import load, save
 from lowfold.neighbors.components import connect
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.graph import NeighborGraph
@@ -48,12 +46,27 @@ from lowfold.types import Components, Neighbors, Report, Step
 
 __version__ = version("lowfold")
 
-_LATER = ("files", "plot")  # imported when they are used: they bring in what most programs do not need
+# Imported when they are used: what most programs do not need would lengthen the import of those that need none of it.
+_LATER_MODULES = ("files", "metrics", "plot")
+_LATER = {
+    "Comparison": "lowfold.comparison",
+    "Judging": "lowfold.comparison",
+    "compare": "lowfold.comparison",
+    "load": "lowfold.model_file",
+    "save": "lowfold.model_file",
+}
+
+if TYPE_CHECKING:
+    from lowfold import files, metrics, plot
+    from lowfold.comparison import Comparison, Judging, compare
+    from lowfold.model_file import load, save
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
+def __getattr__(name: str) -> object:
+    if name in _LATER_MODULES:
         return import_module(f"lowfold.{name}")
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'lowfold' has no attribute {name!r}")
 
 

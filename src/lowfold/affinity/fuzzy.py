@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowfold.backend import native
-from lowfold.backend.protocol import Sparse
+from lowfold.backend.embedding_protocol import Sparse
 from lowfold.types import Floats, Indices
 
 

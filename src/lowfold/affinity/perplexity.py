@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lowfold.backend import native
-from lowfold.backend.protocol import Sparse
+from lowfold.backend.embedding_protocol import Sparse
 from lowfold.errors import DataError, ParameterError
 from lowfold.types import Floats, Indices
 

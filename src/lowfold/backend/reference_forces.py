@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.backend.protocol import GridShape, LawCode
+from lowfold.backend.embedding_protocol import GridShape, LawCode
 from lowfold.types import Floats, Indices
 
 MIN_GAIN = 0.01

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lowfold.backend.protocol import LawCode
+from lowfold.backend.embedding_protocol import LawCode
 from lowfold.backend.reference_forces import exact_field, pull
 from lowfold.types import Floats
 

@@ -12,7 +12,7 @@ import numpy as np
 from lowfold import files
 from lowfold.cli.pictures import picture
 from lowfold.cli.progress import Progress
-from lowfold.compare import Judging, compare
+from lowfold.comparison import Judging, compare
 from lowfold.errors import FileError
 from lowfold.methods import METHODS
 from lowfold.model_file.container import write_whole

@@ -10,7 +10,7 @@ import numpy as np
 from lowfold import files
 from lowfold.cli.pictures import picture
 from lowfold.cli.progress import Progress
-from lowfold.compare import Judging, judge
+from lowfold.comparison import Judging, judge
 from lowfold.errors import DataError, FileError
 from lowfold.files.writing import check_ending
 from lowfold.metrics import normalized_stress, shepard_correlation

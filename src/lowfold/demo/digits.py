@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lowfold import datasets, plot
-from lowfold.compare import Comparison, compare
+from lowfold.comparison import Comparison, compare
 from lowfold.methods import METHODS
 from lowfold.metrics import quality_curve
 from lowfold.plot.canvas import pyplot

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lowfold import datasets, plot
-from lowfold.compare import Comparison, compare
+from lowfold.comparison import Comparison, compare
 from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
 from lowfold.methods import METHODS
 from lowfold.plot.canvas import pyplot

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, issparse
 from lowfold import inputs
 from lowfold.affinity.perplexity import WIDTH, Perplexity, neighbors_needed, perplexity_rows, scales, symmetrized
 from lowfold.backend import native
-from lowfold.backend.protocol import Sparse
+from lowfold.backend.embedding_protocol import Sparse
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import Settings

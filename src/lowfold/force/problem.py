@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.backend import native
-from lowfold.backend.protocol import Sparse
+from lowfold.backend.embedding_protocol import Sparse
 from lowfold.force.law import Law
 from lowfold.force.repulsion import Engine
 from lowfold.types import Floats

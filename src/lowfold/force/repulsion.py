@@ -15,7 +15,7 @@ from scipy.fft import next_fast_len
 from scipy.sparse import csr_array
 
 from lowfold.backend import native
-from lowfold.backend.protocol import Convolution, GridShape
+from lowfold.backend.embedding_protocol import Convolution, GridShape
 from lowfold.force.law import Law
 from lowfold.neighbors.engines import Exact
 from lowfold.options import documented, option

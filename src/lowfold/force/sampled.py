@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -9,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lowfold.backend import native
-from lowfold.backend.protocol import Sparse
+from lowfold.backend.embedding_protocol import Sparse
 from lowfold.errors import ParameterError
 from lowfold.options import callback_option, documented, option
 from lowfold.types import Floats, Step
@@ -101,6 +102,7 @@ class Layout:
         self.epoch = 0
         self.ended = False  # by the loss
         self.history: list[tuple[int, float, float]] = []
+        epochs = dataclasses.replace(epochs, callback=None)  # who watches is no part of the state
         self._entries, self._curve, self._epochs, self._others = entries, curve, epochs, others
         self._seed, self._threads = run[0] & 0xFFFFFFFF, run[1]
         self._largest = 1.0 if others is not None else float(entries[2].max(initial=0.0)) or 1.0

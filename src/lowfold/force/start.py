@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from lowfold import inputs
 from lowfold.affinity.walk import row_sums, walk_of
 from lowfold.backend import resources
-from lowfold.backend.protocol import Sparse
+from lowfold.backend.embedding_protocol import Sparse
 from lowfold.errors import DataError
 from lowfold.options import option
 from lowfold.spectral.eigen import solve

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from lowfold import inputs
 from lowfold.backend import native, resources
 from lowfold.errors import ParameterError
-from lowfold.metrics.score import Sampling, Score, chosen_points, mean_score, read_data, read_embedding
+from lowfold.metrics.score import Sample, Sampling, Score, chosen_points, mean_score, read_data, read_embedding
 from lowfold.neighbors.interface import Metric
 from lowfold.spectral.pairs import PairDistances
 
 BLOCK_BYTES = 64_000_000  # of distances under a metric that has no kernel
+FEWER_FROM, FEWER = 100_000, 250  # rows from which the area, which sorts each of them, looks at so many points
 CURVE_POINTS = 40  # neighbourhood sizes of a curve, in equal ratios
 
 
@@ -66,7 +67,10 @@ def r_nx(
 def r_nx_area(
     X: Any, Y: Any, *, metric: Metric = "euclidean", sample: Sampling = "auto", n_jobs: int | None = None
 ) -> Score:
-    """The area under R_NX(k) over log k, k = 1 .. n - 2: one number for neighbourhoods of all sizes."""
+    """The area under R_NX(k) over log k, k = 1 .. n - 2: one number for neighbourhoods of all sizes.
+
+    sample: "auto" looks at all points up to 10,000, at 1,000 up to 100,000, else at 250, as each row is sorted.
+    """
     found = coranked(X, Y, [], _Setting(metric, sample, n_jobs), area=True)
     return mean_score(found.areas, found.points, found.n)
 
@@ -170,7 +174,8 @@ def coranked(X: Any, Y: Any, ks: Any, setting: Any, *, area: bool = False) -> Co
     sizes = _checked_sizes(ks, data.n)
     if area and data.n < 3:
         raise ParameterError(f"The area under R_NX needs at least 3 points, but X has {data.n}. Pass more points.")
-    points = chosen_points(data.n, setting.sample)
+    large = area and data.n > FEWER_FROM and isinstance(setting.sample, str)
+    points = chosen_points(data.n, Sample(points=FEWER) if large and setting.sample == "auto" else setting.sample)
     threads = resources.thread_count(setting.n_jobs)
     if data.kind == inputs.ROWS and setting.metric in ("euclidean", "l2", "sqeuclidean"):
         wide = np.result_type(data.values, embedding)

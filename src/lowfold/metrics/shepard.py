@@ -1,7 +1,8 @@
 """Distances in the data against distances in the embedding: their correlation, and the stress that is left.
 
 Pairs are taken by rows: the distances from some points, or all, to all others. What is summed over pairs needs O(n)
-memory; Spearman's correlation ranks pairs, and keeps of a sample of points at most PAIRS, drawn by lot from each row.
+memory; Spearman's correlation ranks pairs, and keeps of a sample of points at most PAIRS, drawn by lot from each row. A
+sample of points is compared with at most OTHERS more, also drawn by lot, not with a million.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from lowfold.metrics.score import (
     rows_of,
 )
 from lowfold.neighbors.interface import Metric
+from lowfold.neighbors.neighborhood import part_of
 
 PAIRS = 500_000  # of a sample of points, whose ranks are taken
+OTHERS = 5_000  # points to which the distances from a sample are taken
 EXACT_UP_TO = 2_000  # points, for sample="auto": as many pairs
 PAIR_BYTES = 48  # of memory for each of them: two distances, their order and their ranks
 BLOCK_BYTES = 16_000_000
@@ -62,10 +65,10 @@ def shepard_correlation(
     first, second, group = (np.concatenate(part) for part in zip(*pairs, strict=True))
     value = _rank_correlation(first, second)
     error = 0.0
-    if len(rows.points) < rows.n:
+    if rows.share < 1:
         groups = [_rank_correlation(first[group == g], second[group == g]) for g in range(GROUPS) if (group == g).any()]
         error = grouped_error(np.array(groups)) if len(groups) > 1 else 0.0
-    return Score(value, error, np.concatenate(per_point), rows.points)
+    return Score(value, error, np.concatenate(per_point), rows.drawn)
 
 
 def normalized_stress(
@@ -105,6 +108,8 @@ class DistanceRows:
     metric: Metric
     points: NDArray[np.intp]
     threads: int
+    drawn: NDArray[np.intp]  # what the user calls the points
+    share: float  # of all points that were looked at
 
     @property
     def n(self) -> int:
@@ -154,7 +159,7 @@ class DistanceRows:
         """A function of the sums over all pairs; its error from groups of points."""
         m = len(self.points)
         groups = np.array([value(moments[g::GROUPS].sum(axis=0)) for g in range(min(GROUPS, m))])
-        return Score(value(moments.sum(axis=0)), grouped_error(groups, m / self.n), per_point, self.points)
+        return Score(value(moments.sum(axis=0)), grouped_error(groups, self.share), per_point, self.drawn)
 
 
 def _rows_of(X: Any, Y: Any, metric: Metric, sample: Sampling, n_jobs: int | None) -> DistanceRows:
@@ -163,7 +168,11 @@ def _rows_of(X: Any, Y: Any, metric: Metric, sample: Sampling, n_jobs: int | Non
         raise ParameterError(f"Distances of pairs need at least 3 points to be compared, but X has {data.n}.")
     automatic = isinstance(sample, str) and sample == "auto" and data.n > EXACT_UP_TO
     points = chosen_points(data.n, Sample() if automatic else sample)
-    rows = DistanceRows(data, read_embedding(Y, data.n), metric, points, resources.thread_count(n_jobs))
+    embedding, share, drawn = read_embedding(Y, data.n), len(points) / data.n, points
+    if len(points) + OTHERS < data.n and share < 1:
+        among = np.union1d(points, np.random.default_rng(len(points)).choice(data.n, OTHERS, replace=False))
+        data, embedding, points = part_of(data, among), embedding[among], np.searchsorted(among, points)
+    rows = DistanceRows(data, embedding, metric, points, resources.thread_count(n_jobs), drawn, share)
     needed, free = PAIR_BYTES * len(points) * rows.per_row // 2, resources.available_memory()
     if free is not None and needed > free:
         raise MemoryLimitError(

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.backend.protocol import StressCode
+from lowfold.backend.embedding_protocol import StressCode
 from lowfold.errors import DataError
 from lowfold.stress.pairs import GivenPairs, Pairs, survey
 from lowfold.types import Floats

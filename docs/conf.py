@@ -1,0 +1,28 @@
+"""Sphinx: hand-written pages in Markdown, and a page for each method from its docstring, its file and the registry."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib import metadata
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import method_pages  # noqa: E402
+
+project, author, copyright = "Lowfold", "The Lowfold developers", "The Lowfold developers"
+version = release = metadata.version("lowfold")
+extensions = ["myst_parser", "sphinx.ext.mathjax"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build", "methods/parts"]
+html_theme = "furo"
+html_title = f"Lowfold {release}"
+nitpicky = False
+
+assert inspect.ismodule(method_pages)
+method_pages.write(HERE / "methods")
+method_pages.write_reference(HERE / "reference.md")

@@ -1,0 +1,61 @@
+"""The demo: each section draws its figure, and the page shows it with a sentence."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from lowfold import METHODS, ParameterError
+
+pytest.importorskip("matplotlib")
+
+from lowfold.cli import main
+from lowfold.demo import run
+from lowfold.demo.page import SECTIONS
+
+QUICK = ("spiral", "digits-images", "digits-times", "digits-pairs", "eurodist", "disks", "cheeger", "homotopy")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_section_is_a_picture_and_a_sentence(name, tmp_path, capsys):
+    page = run(tmp_path, only=name)
+    text = page.read_text(encoding="utf-8")
+    assert f'<img src="{name}.png"' in text
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert len(re.findall("<figcaption>(.{60,})</figcaption>", text)) == 1
+
+
+def test_the_spiral_is_put_in_order_by_diffusion_alone():
+    from lowfold.demo.rolls import spiral
+
+    figure, sentence, _ = spiral()
+    titles = [ax.get_title() for ax in figure.axes]
+    linear, diffusion = (float(title.split(":")[1]) for title in titles[1:3])
+    assert abs(linear) < 0.5
+    assert diffusion > 0.9999
+    assert "1.0000" in sentence
+
+
+def test_the_walk_sees_the_bottleneck_that_lengths_do_not():
+    from lowfold.demo.distances import disks
+
+    figure, _, _ = disks()
+    ratios = [float(ax.get_title().split("=")[-1]) for ax in figure.axes if "d(B,A)" in ax.get_title()]
+    assert max(ratios[:2]) < 1.2
+    assert ratios[2] > 2
+
+
+def test_every_method_stands_in_the_table(tmp_path, capsys):
+    assert main(["demo", "-o", str(tmp_path / "new"), "--only", "swiss-roll"]) == 0
+    text = (tmp_path / "new" / "index.html").read_text(encoding="utf-8")
+    for name in METHODS:
+        row = re.search(f"<tr><td>{name}</td>(.*?)</tr>", text)
+        assert row, name
+        assert "–" not in row.group(1), f"{name} has every score"
+
+
+def test_the_sections_reproduce_the_notes_and_unknown_ones_are_refused(tmp_path):
+    assert {*QUICK, "swiss-roll", "digits-methods", "digits-trust"} == {section.name for section in SECTIONS}
+    with pytest.raises(ParameterError, match="no section"):
+        run(tmp_path, only="nothing")
