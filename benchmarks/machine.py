@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 LIBRARIES = (
-    "lowfold", "numpy", "scipy", "scikit-learn", "umap-learn", "tapkee", "pyamg", "pynndescent", "numba", "faiss-cpu"
+    "lowfold",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "umap-learn",
+    "tapkee",
+    "pyamg",
+    "pynndescent",
+    "numba",
+    "faiss-cpu",
 )
 
 

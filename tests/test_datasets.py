@@ -47,8 +47,8 @@ def test_the_three_points_of_the_disks_are_about_equally_far():
 
 
 def test_eurodist_is_a_matrix_of_distances():
-    D, names = datasets.eurodist()
+    D, names, places = datasets.eurodist()
     assert D.shape == (21, 21)
-    assert len(set(names)) == 21
+    assert len(set(names)) == len(places) == 21
     np.testing.assert_array_equal(D, D.T)
     assert D[names.index("Athens"), names.index("Rome")] == 817

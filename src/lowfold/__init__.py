@@ -132,8 +132,8 @@ __all__ = [
     "files",
     "load",
     "markov",
-    "stresses",
     "metrics",
     "plot",
     "save",
+    "stresses",
 ]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from lowfold.datasets.eurodist import Eurodist, eurodist
 
-__all__ = ["Eurodist", "digits", "eurodist", "spiral"]
+__all__ = ["Eurodist", "digits", "eurodist", "spiral", "swiss_roll", "two_disks"]
 
 
 def spiral(
@@ -58,61 +58,3 @@ def two_disks(
     sides = np.concatenate([side, (path[:, 0] > 0).astype(side.dtype)]).astype(np.int64)
     a, b, c = (int(np.argmin(np.linalg.norm(X - place, axis=1))) for place in ((-0.55, 0), (0.55, 0), (1.65, 0)))
     return X, sides, (a, b, c)
-
-
-def eurodist() -> tuple[NDArray[np.float64], list[str]]:
-    """(D, names): road distances in km between 21 European cities (R's data set of that name)."""
-    rows = [[float(cell) for cell in line.split()] for line in _EURODIST.strip().splitlines()]
-    D = np.zeros((len(_CITIES), len(_CITIES)))
-    for i, row in enumerate(rows, 1):
-        D[i, :i] = D[:i, i] = row
-    return D, list(_CITIES)
-
-
-_CITIES = (
-    "Athens",
-    "Barcelona",
-    "Brussels",
-    "Calais",
-    "Cherbourg",
-    "Cologne",
-    "Copenhagen",
-    "Geneva",
-    "Gibraltar",
-    "Hamburg",
-    "Hook of Holland",
-    "Lisbon",
-    "Lyons",
-    "Madrid",
-    "Marseilles",
-    "Milan",
-    "Munich",
-    "Paris",
-    "Rome",
-    "Stockholm",
-    "Vienna",
-)
-
-# Below the diagonal, from the second city on.
-_EURODIST = """
-3313
-2963 1318
-3175 1326 204
-3339 1294 583 460
-2762 1498 206 409 785
-3276 2218 966 1136 1545 760
-2610 803 677 747 853 1662 1418
-4485 1172 2256 2224 2047 2436 3196 1975
-2977 2018 597 714 1115 460 460 1118 2897
-3030 1490 172 330 731 269 269 895 2428 550
-4532 1305 2084 2052 1827 2290 2971 1936 676 2671 2280
-2753 645 690 739 789 714 1458 158 1817 1159 863 1178
-3949 636 1558 1550 1347 1764 2498 1439 698 2198 1730 668 1281
-2865 521 1011 1059 1101 1035 1778 425 1693 1479 1183 1762 320 1157
-2282 1014 925 1077 1209 911 1537 328 2185 1238 1098 2250 328 1724 618
-2179 1365 747 977 1160 583 1104 591 2565 805 851 2507 724 2010 1109 331
-3000 1033 285 280 340 465 1176 513 1971 877 457 1799 471 1273 792 856 821
-817 1460 1511 1662 1794 1497 2050 995 2631 1751 1683 2700 1048 2097 1011 586 946 1476
-3927 2868 1616 1786 2196 1403 650 2068 3886 949 1500 3231 2108 3188 2428 2187 1754 1827 2707
-1991 1802 1175 1381 1588 937 1455 1019 2974 1155 1205 2937 1157 2409 1363 898 428 1249 1209 2105
-"""

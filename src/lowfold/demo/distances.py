@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import orthogonal_procrustes
 
 from lowfold import datasets, markov, plot
 from lowfold.methods import METHODS
@@ -21,36 +22,26 @@ SCALING = ("classical_mds", "mds", "sammon")
 
 def cities() -> tuple[Any, str, None]:
     """The cities of eurodist by the scaling methods there are."""
-    D, names = datasets.eurodist()
+    roads = datasets.eurodist()
+    D = roads.distances
     methods = [name for name in SCALING if name in METHODS]
     figure, axes = pyplot().subplots(
         1, len(methods), figsize=(7.5 * len(methods), 6.5), layout="constrained", squeeze=False
     )
     agreements = []
     for ax, name in zip(axes[0], methods, strict=True):
-        Y = _north_up(METHODS[name](metric="precomputed").fit(D).embedding_, names)
+        Y = METHODS[name](metric="precomputed").fit(D).embedding_
+        Y = Y @ orthogonal_procrustes(Y, roads.kilometres)[0]  # turned and mirrored as on a map, nothing else
         agreements.append(f"{name} {shepard_correlation(D, Y, 'pearson', metric='precomputed').value:.3f}")
         plot.scatter(Y, ax=ax, title=name, size=18)
-        for (x, y), city in zip(Y, names, strict=True):
+        for (x, y), city in zip(Y, roads.cities, strict=True):
             ax.annotate(city, (x, y), (4, 3), textcoords="offset points", fontsize=9)
         ax.margins(0.12)
     sentence = (
-        f"21 cities from the road distances between them alone, turned so that north is up. Correlation "
-        f"of distances on the "
-        f"map with those by road: {', '.join(agreements)}."
+        f"21 cities from the road distances between them alone, turned so that north is up. Correlation of distances "
+        f"on the map with those by road: {', '.join(agreements)}."
     )
     return figure, sentence, None
-
-
-def _north_up(Y: Any, names: list[str]) -> Any:
-    """Turned and mirrored so that Stockholm is above Rome and Athens to the right of Lisbon."""
-    at = {name: number for number, name in enumerate(names)}
-    up = Y[at["Stockholm"]] - Y[at["Rome"]]
-    up = up / np.linalg.norm(up)
-    turned = Y @ np.column_stack([[up[1], -up[0]], up])
-    if turned[at["Athens"], 0] < turned[at["Lisbon"], 0]:
-        turned[:, 0] *= -1
-    return turned
 
 
 def disks() -> tuple[Any, str, None]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from lowfold import datasets, plot
 from lowfold.comparison import Comparison, compare
-from lowfold.force.elastic_embedding import ElasticEmbedding, Homotopy
+from lowfold.force.elastic_embedding import ElasticEmbedding
+from lowfold.force.homotopy import Homotopy
 from lowfold.methods import METHODS
 from lowfold.plot.canvas import pyplot
 from lowfold.spectral.diffusion_map import DiffusionMap

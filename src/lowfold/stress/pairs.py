@@ -14,9 +14,9 @@ from scipy.sparse import issparse
 
 from lowfold import inputs
 from lowfold.backend import native
+from lowfold.backend.embedding_protocol import StressCode, Stressed
 from lowfold.backend.packed import Packed
 from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces
-from lowfold.backend.embedding_protocol import StressCode, Stressed
 from lowfold.errors import DataError
 from lowfold.neighbors.interface import Metric
 from lowfold.spectral.pairs import PairDistances

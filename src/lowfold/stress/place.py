@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from lowfold import inputs
 from lowfold.backend import native
-from lowfold.backend.pieces import ROWS_AT_ONCE
 from lowfold.backend.embedding_protocol import StressCode
+from lowfold.backend.pieces import ROWS_AT_ONCE
 from lowfold.errors import DataError
 from lowfold.neighbors.interface import Metric
 from lowfold.spectral.pairs import PairDistances
