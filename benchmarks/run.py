@@ -22,6 +22,7 @@ SCRIPTS = (
     "tsne",
     "forces",
     "schedules",
+    "directions",
 )
 
 
