@@ -26,6 +26,7 @@ SCRIPTS = (
     "umap_quality",
     "stress",
     "metrics",
+    "directions",
 )
 
 
