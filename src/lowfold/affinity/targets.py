@@ -91,13 +91,18 @@ def with_labels(graph: Sparse, codes: NDArray[np.int64], weight: float) -> Spars
 
 
 def with_numbers(graph: Sparse, other: Sparse, weight: float) -> Sparse:
-    """The intersection with the fuzzy graph of the targets: products of powers of both degrees; see `renewed`.
+    """The intersection with the degrees between the targets: products of powers of both degrees, `renewed`.
 
-    Where only one graph has an edge, half the other's least degree stands for its degree. weight 0 would be the first
-    alone, 1 the second, 1/2 the product.
+    `other` has for each point the degrees of its own neighbours, without their union, as umap-learn has it. Where only
+    one graph has an edge, half the other's least degree stands for its degree. Weight 0 would be the first alone, 1 the
+    second, 1/2 the product.
     """
     n = len(graph[0]) - 1
-    left, right = (csr_array((values, columns, begin), shape=(n, n)) for begin, columns, values in (graph, other))
+    left, right = (
+        csr_array((values, columns, begin), shape=(n, n), copy=True) for begin, columns, values in (graph, other)
+    )
+    for part in (left, right):
+        part.eliminate_zeros()
     least = max(float(left.data.min(initial=1.0)) / 2, LEAST), max(float(right.data.min(initial=1.0)) / 2, LEAST)
     least = least[0], min(least[1], MOST_LEAST)
     both = csr_array(left + right)
@@ -123,15 +128,15 @@ def _at(part: csr_array, pattern: csr_array, otherwise: float) -> Any:
 def renewed(graph: Sparse) -> Sparse:
     """Each point's degrees divided by its largest, so that it wholly belongs to someone again, and both ends joined.
 
-    The pattern of the graph is symmetric and its columns ascend; entries of 0 are left out.
+    Entries of 0 are left out.
     """
     begin, columns, values = graph
     n = len(begin) - 1
     rows = np.repeat(np.arange(n), np.diff(begin))
     largest = np.maximum.reduceat(np.append(values, np.float32(0)), begin[:-1]) * (np.diff(begin) > 0)
-    share = values / np.where(largest > 0, largest, 1)[rows]
-    back = csr_array((share, columns, begin), shape=(n, n)).T.tocsr()
-    back.sort_indices()
-    joined = csr_array(((share + back.data) - share * back.data, columns, begin), shape=(n, n))
+    share = csr_array((values / np.where(largest > 0, largest, 1)[rows], columns, begin), shape=(n, n))
+    back = share.T.tocsr()
+    joined = csr_array((share + back) - share * back)
     joined.eliminate_zeros()
+    joined.sort_indices()
     return joined.indptr.astype(np.int64), joined.indices.astype(np.int32), joined.data.astype(np.float32)

@@ -100,7 +100,10 @@ class FuzzyGraph:
         assert target.numbers is not None
         found = build_index(target.numbers, n_jobs=settings.n_jobs).query(None, n_neighbors - 1)
         P = fuzzy_rows(found.distances, 1.0, mean_distance(found.distances), self._threads)
-        other = fuzzy_union(found.indices, P, 1.0, self._threads)
+        order = np.argsort(found.indices, axis=1)
+        begin = np.arange(0, P.size + 1, P.shape[1], dtype=np.int64)
+        columns = np.take_along_axis(found.indices, order, axis=1).ravel()
+        other = begin, columns, np.take_along_axis(P, order, axis=1).ravel()
         self.entries = with_numbers(self.entries, other, self.fuzzy.target_weight)
 
     def new(self, values: Any, k: int) -> tuple[Indices, Floats]:
