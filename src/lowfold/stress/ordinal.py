@@ -113,7 +113,8 @@ class OrdinalProblem:
         if len(order.begin) == len(d):
             return regression(d, w)
         if self._primary:
-            within = np.lexsort((d, order.group))
+            within = np.arange(len(d))
+            within[order.tied] = order.tied[np.lexsort((d[order.tied], order.group))]
             fitted = np.empty_like(d)
             fitted[within] = regression(d[within], None if w is None else w[within])
             return fitted
@@ -131,7 +132,7 @@ def regression(values: NDArray[np.float64], weights: NDArray[np.float64] | None)
 
 class _Order:
     """The pairs that count, by rising dissimilarity: their points, their place among the packed entries, their weights,
-    and where each group of equal dissimilarities begins."""
+    where each group of equal dissimilarities begins, and those of groups of several with their groups' numbers."""
 
     def __init__(self, deltas: Packed, weights: Floats | None) -> None:
         n = deltas.shape[0]
@@ -151,4 +152,6 @@ class _Order:
         self.delta = self.delta[by_size]
         self.weights = None if weights is None else weights[self.first, self.second].astype(np.float64)
         self.begin = np.flatnonzero(np.diff(self.delta, prepend=-1.0) > 0)
-        self.group = np.repeat(np.arange(len(self.begin)), np.diff(self.begin, append=len(self.delta)))
+        sizes = np.diff(self.begin, append=len(self.delta))
+        self.tied = np.flatnonzero(np.repeat(sizes > 1, sizes))  # among all, these alone have to be sorted each time
+        self.group = np.repeat(np.arange(len(self.begin)), sizes)[self.tied]
