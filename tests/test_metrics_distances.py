@@ -115,7 +115,7 @@ def test_stability_is_perfect_where_the_seed_does_not_matter_and_not_where_it_do
     still = stability(PCA(), X, (0, 1, 2))
     assert float(still.distance) < 1e-6
     assert float(still.recall) == 1
-    moving = stability(TSNE(perplexity=10.0, init="random"), X, (0, 1, 2))
+    moving = stability(TSNE(perplexity=10.0, init="random"), cloud(150, 10), (0, 1, 2))
     assert 0.01 < float(moving.distance) < 1
     assert moving.distance.error > 0
     assert len(moving.distance.per_point) == len(moving.maps[0]) == 150

@@ -99,7 +99,7 @@ def test_files_of_earlier_versions_still_load_and_place_points_where_they_did(pa
 
 def test_there_is_a_golden_file_of_each_family():
     methods = {load(path).__class__ for path in GOLDEN.glob("*.lowfold")}
-    assert {lowfold.PCA, lowfold.Isomap, lowfold.TSNE, lowfold.UMAP} <= methods
+    assert {lowfold.PCA, lowfold.Isomap, lowfold.TSNE, lowfold.UMAP, lowfold.MDS} <= methods
 
 
 def test_functions_are_refused_by_name(tmp_path):

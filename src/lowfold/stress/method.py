@@ -49,7 +49,7 @@ class StressMethod(Estimator):
     def shepard(self, max_pairs: int = 100_000) -> Shepard:
         """The pairs of a Shepard diagram: all of them, or max_pairs drawn by lot."""
         check_is_fitted(self)
-        return self._sampler.diagram(self.embedding_, max_pairs, self._seed)
+        return self._sampler().diagram(self.embedding_, max_pairs, self._seed)
 
     def _weighting(self, pairs: Pairs) -> Weighting:
         raise NotImplementedError
@@ -132,14 +132,14 @@ class StressMethod(Estimator):
         measure = Measure(data, self.metric, self.landmarks_)
         law = problem.weighting.law if problem.weighting.law[0] != GIVEN else ("unit", 1.0)
         self._placing = Placing(measure, Y, law, pairs.scale, target)
-        self._sampler = Sampler(data.values, measure, self._in_data_units, self._pair_weights)
+        self._measured = data.values, measure
         degrees = np.maximum(problem.degrees, np.finfo(np.float64).tiny)
         self.residuals_ = pairs.scale * np.sqrt(at.residuals / degrees)
         embedding = pairs.scale * Y.astype(np.float64)
         found = self._named(at.stress, problem.total, at.size, unit)
         if self.landmarks_ is not None:
             embedding, self.residuals_ = self._with_others(data, embedding, self.residuals_)
-            found = self._sampler.stresses(embedding.astype(data.values.dtype), self._seed)
+            found = self._sampler().stresses(embedding.astype(data.values.dtype), self._seed)
         self._say(found)
         findings.update(
             {
@@ -158,6 +158,9 @@ class StressMethod(Estimator):
     def _say(self, found: Stresses) -> None:
         self.raw_stress_, self.normalized_stress_, self.stress_1_ = found.raw, found.normalized, found.kruskal
         self.stress_error_ = found.error
+
+    def _sampler(self) -> Sampler:
+        return Sampler(*self._measured, self._in_data_units, self._pair_weights)
 
     def _in_data_units(self, deltas: Any) -> Any:
         """The targets of dissimilarities in the data's units."""
