@@ -214,15 +214,30 @@ def test_importing_the_package_imports_nothing_heavy_that_scikit_learn_does_not(
         "import sys, sklearn.base, sklearn.metrics, sklearn.datasets, scipy.sparse.csgraph\n"
         "before = set(sys.modules)\n"
         "import lowfold\n"
+        "everything = lowfold.METHODS, lowfold.markov, lowfold.datasets\n"
         "print(*{name.split('.')[0] for name in set(sys.modules) - before})"
     ).split()
     assert "lowfold" in loaded
     assert not set(HEAVY) & set(loaded)
 
 
-def test_what_most_programs_do_not_need_is_imported_when_it_is_used(run_script):
+def test_what_a_program_does_not_need_is_imported_when_it_is_used(run_script):
     loaded = run_script("import sys, lowfold\nprint(*sys.modules)").split()
-    assert not {"lowfold.metrics", "lowfold.plot", "lowfold.files", "lowfold.model_file", "lowfold.cli"} & set(loaded)
+    assert {name for name in loaded if name.startswith("lowfold.") or name in ("numpy", "sklearn")} == set()
+    loaded = run_script("import sys\nfrom lowfold import PCA\nprint(*sys.modules)").split()
+    assert "lowfold.spectral.pca" in loaded
+    assert not {"lowfold.force", "lowfold.stress", "lowfold.metrics", "lowfold.plot", "lowfold.cli"} & set(loaded)
+
+
+def test_every_public_name_is_there_and_known_to_type_checkers():
+    for name in lowfold.__all__:
+        assert getattr(lowfold, name) is not None
+    assert dir(lowfold) == sorted(lowfold.__all__)
+    checked = next(node for node in TREES["lowfold"].body if isinstance(node, ast.If))
+    known = {alias.name for node in checked.body for alias in node.names}
+    assert known == set(lowfold.__all__) - {"__version__"}
+    with pytest.raises(AttributeError, match="no attribute 'PCB'"):
+        _ = lowfold.PCB
 
 
 @pytest.mark.parametrize("name", SOURCE)

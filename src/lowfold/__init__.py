@@ -1,73 +1,110 @@
-"""Low-dimensional maps of high-dimensional data: one fast, reproducible core, one contract for every method."""
+"""Low-dimensional maps of high-dimensional data: one fast, reproducible core, one contract for every method.
 
-import sklearn  # noqa: F401, I001  first: the import was quicker so in every comparison, for a reason not yet found
+Everything is imported when it is first used: a program waits for the parts that it needs, and for no others.
+"""
 
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lowfold import datasets, markov
-from lowfold.errors import BackendError, DataError, FileError, LowfoldError, MemoryLimitError, ParameterError
-from lowfold.force.elastic_embedding import ElasticEmbedding
-from lowfold.force.homotopy import Homotopy
-from lowfold.force.repulsion import Grid, Tree
-from lowfold.force.fuzzy_graph import Fuzzy
-from lowfold.force.sampled import Curve, Epochs
-from lowfold.force.schedule import Annealed, Classical
-from lowfold.force.sne import SNE
-from lowfold.force.symmetric_sne import SymmetricSNE
-from lowfold.force.tsne import TSNE
-from lowfold.force.umap import UMAP
-from lowfold.methods import METHODS
-from lowfold.neighbors.components import connect
-from lowfold.neighbors.engines import Cells, Exact
-from lowfold.neighbors.graph import NeighborGraph
-from lowfold.neighbors.index import build_index
-from lowfold.neighbors.interface import NeighborIndex
-from lowfold.neighbors.radius import Within
-from lowfold.spectral.classical_mds import ClassicalMDS
-from lowfold.spectral.diffusion_map import DiffusionMap, Significant, diffmap
-from lowfold.spectral.hessian_lle import HessianLLE
-from lowfold.spectral.isomap import Isomap
-from lowfold.spectral.kernel_pca import KernelPCA
-from lowfold.spectral.laplacian_eigenmaps import Heat, LaplacianEigenmaps
-from lowfold.spectral.lle import LLE
-from lowfold.spectral.ltsa import LTSA
-from lowfold.spectral.modified_lle import ModifiedLLE
-from lowfold.spectral.nearest_affinities import Nearest
-from lowfold.spectral.pca import PCA
-from lowfold.stress.majorise import GradientDescent, Majorisation
-from lowfold.stress.mds import MDS
-from lowfold.stress.measures import Shepard, Stresses, stresses
-from lowfold.stress.ordinal import Nonmetric
-from lowfold.stress.sammon import Sammon
-from lowfold.stress.start import Starts
-from lowfold.types import Components, Neighbors, Report, Step
+if TYPE_CHECKING:
+    from lowfold import datasets, files, markov, metrics, plot
+    from lowfold.comparison import Comparison, Judging, compare
+    from lowfold.errors import BackendError, DataError, FileError, LowfoldError, MemoryLimitError, ParameterError
+    from lowfold.force.elastic_embedding import ElasticEmbedding
+    from lowfold.force.fuzzy_graph import Fuzzy
+    from lowfold.force.homotopy import Homotopy
+    from lowfold.force.repulsion import Grid, Tree
+    from lowfold.force.sampled import Curve, Epochs
+    from lowfold.force.schedule import Annealed, Classical
+    from lowfold.force.sne import SNE
+    from lowfold.force.symmetric_sne import SymmetricSNE
+    from lowfold.force.tsne import TSNE
+    from lowfold.force.umap import UMAP
+    from lowfold.methods import METHODS
+    from lowfold.model_file import load, save
+    from lowfold.neighbors.components import connect
+    from lowfold.neighbors.engines import Cells, Exact
+    from lowfold.neighbors.graph import NeighborGraph
+    from lowfold.neighbors.index import build_index
+    from lowfold.neighbors.interface import NeighborIndex
+    from lowfold.neighbors.radius import Within
+    from lowfold.spectral.classical_mds import ClassicalMDS
+    from lowfold.spectral.diffusion_map import DiffusionMap, Significant, diffmap
+    from lowfold.spectral.hessian_lle import HessianLLE
+    from lowfold.spectral.isomap import Isomap
+    from lowfold.spectral.kernel_pca import KernelPCA
+    from lowfold.spectral.laplacian_eigenmaps import Heat, LaplacianEigenmaps
+    from lowfold.spectral.lle import LLE
+    from lowfold.spectral.ltsa import LTSA
+    from lowfold.spectral.modified_lle import ModifiedLLE
+    from lowfold.spectral.nearest_affinities import Nearest
+    from lowfold.spectral.pca import PCA
+    from lowfold.stress.majorise import GradientDescent, Majorisation
+    from lowfold.stress.mds import MDS
+    from lowfold.stress.measures import Shepard, Stresses, stresses
+    from lowfold.stress.ordinal import Nonmetric
+    from lowfold.stress.sammon import Sammon
+    from lowfold.stress.start import Starts
+    from lowfold.types import Components, Neighbors, Report, Step
 
 __version__ = version("lowfold")
 
-# Imported when they are used: what most programs do not need would lengthen the import of those that need none of it.
-_LATER_MODULES = ("files", "metrics", "plot")
-_LATER = {
-    "Comparison": "lowfold.comparison",
-    "Judging": "lowfold.comparison",
-    "compare": "lowfold.comparison",
-    "load": "lowfold.model_file",
-    "save": "lowfold.model_file",
+_PACKAGES = ("datasets", "files", "markov", "metrics", "plot")
+_NAMES = {
+    "lowfold.comparison": ("Comparison", "Judging", "compare"),
+    "lowfold.errors": ("BackendError", "DataError", "FileError", "LowfoldError", "MemoryLimitError", "ParameterError"),
+    "lowfold.force.elastic_embedding": ("ElasticEmbedding",),
+    "lowfold.force.fuzzy_graph": ("Fuzzy",),
+    "lowfold.force.homotopy": ("Homotopy",),
+    "lowfold.force.repulsion": ("Grid", "Tree"),
+    "lowfold.force.sampled": ("Curve", "Epochs"),
+    "lowfold.force.schedule": ("Annealed", "Classical"),
+    "lowfold.force.sne": ("SNE",),
+    "lowfold.force.symmetric_sne": ("SymmetricSNE",),
+    "lowfold.force.tsne": ("TSNE",),
+    "lowfold.force.umap": ("UMAP",),
+    "lowfold.methods": ("METHODS",),
+    "lowfold.model_file": ("load", "save"),
+    "lowfold.neighbors.components": ("connect",),
+    "lowfold.neighbors.engines": ("Cells", "Exact"),
+    "lowfold.neighbors.graph": ("NeighborGraph",),
+    "lowfold.neighbors.index": ("build_index",),
+    "lowfold.neighbors.interface": ("NeighborIndex",),
+    "lowfold.neighbors.radius": ("Within",),
+    "lowfold.spectral.classical_mds": ("ClassicalMDS",),
+    "lowfold.spectral.diffusion_map": ("DiffusionMap", "Significant", "diffmap"),
+    "lowfold.spectral.hessian_lle": ("HessianLLE",),
+    "lowfold.spectral.isomap": ("Isomap",),
+    "lowfold.spectral.kernel_pca": ("KernelPCA",),
+    "lowfold.spectral.laplacian_eigenmaps": ("Heat", "LaplacianEigenmaps"),
+    "lowfold.spectral.lle": ("LLE",),
+    "lowfold.spectral.ltsa": ("LTSA",),
+    "lowfold.spectral.modified_lle": ("ModifiedLLE",),
+    "lowfold.spectral.nearest_affinities": ("Nearest",),
+    "lowfold.spectral.pca": ("PCA",),
+    "lowfold.stress.majorise": ("GradientDescent", "Majorisation"),
+    "lowfold.stress.mds": ("MDS",),
+    "lowfold.stress.measures": ("Shepard", "Stresses", "stresses"),
+    "lowfold.stress.ordinal": ("Nonmetric",),
+    "lowfold.stress.sammon": ("Sammon",),
+    "lowfold.stress.start": ("Starts",),
+    "lowfold.types": ("Components", "Neighbors", "Report", "Step"),
 }
-
-if TYPE_CHECKING:
-    from lowfold import files, metrics, plot
-    from lowfold.comparison import Comparison, Judging, compare
-    from lowfold.model_file import load, save
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 
 
-def __getattr__(name: str) -> object:
-    if name in _LATER_MODULES:
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
         return import_module(f"lowfold.{name}")
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'lowfold' has no attribute {name!r}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'lowfold' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 __all__ = [

@@ -9,12 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from lowfold.errors import FileError, LowfoldError
 from lowfold.estimator import Declaring
+from lowfold.markov.clustering import SpectralClustering
 from lowfold.methods import METHODS
 from lowfold.model_file import container
 from lowfold.model_file.checks import check_model
 from lowfold.model_file.codec import Decoder, Encoder
+from lowfold.neighbors.graph import NeighborGraph
 
 FORMAT = 1
+NAMES = {cls: name for name, cls in METHODS.items()} | {
+    cls: cls.__name__ for cls in (SpectralClustering, NeighborGraph)
+}
 
 
 def save(model: Declaring, path: Any) -> None:
@@ -22,11 +27,10 @@ def save(model: Declaring, path: Any) -> None:
     check_is_fitted(model)
     encoder = Encoder()
     tree = encoder.tree(model, type(model).__name__)
-    names = {cls: name for name, cls in METHODS.items()}
     header = {
         "format": FORMAT,
         "lowfold": version("lowfold"),
-        "method": names.get(type(model), type(model).__name__),
+        "method": NAMES.get(type(model), type(model).__name__),
         "model": tree,
     }
     container.write(path, header, encoder.arrays)
