@@ -29,13 +29,15 @@ struct Front {
 };
 
 /// The fronts of a square matrix, children before their parents, and the order of its rows and columns in which they
-/// are eliminated (rows become order[0], order[1], ...). The pattern of the matrix is taken as symmetric: that of
-/// A + A^T. Cost: the entries of the factors, to count them.
+/// are eliminated (rows become order[0], order[1], ...). The pattern counts that is symmetric: A's, or that of A + A^T.
+/// Cost: the entries of the factors, to count them.
 class AssemblyTree {
    public:
     template <class T>
-    AssemblyTree(const Context& context, SparseView<T> A) {
-        parallel_for(context, 1, [&](std::size_t, Worker& worker) { build(adjacency(A), worker); });
+    AssemblyTree(const Context& context, SparseView<T> A, bool symmetric) {
+        parallel_for(context, 1, [&](std::size_t, Worker& worker) {
+            build(symmetric ? neighbors_in(A) : neighbors_in_sum(A), worker);
+        });
     }
 
     const Buffer<std::int32_t>& order() const { return order_; }
@@ -71,7 +73,18 @@ class AssemblyTree {
     static std::size_t at(Node i) { return static_cast<std::size_t>(i); }
 
     template <class T>
-    static Adjacency adjacency(SparseView<T> A) {
+    static Adjacency neighbors_in(SparseView<T> A) {
+        Adjacency neighbors(A.rows);
+        for (std::size_t i = 0; i < A.rows; ++i) {
+            neighbors[i].reserve(static_cast<std::size_t>(A.begin[i + 1] - A.begin[i]));
+            for (auto e = A.begin[i]; e < A.begin[i + 1]; ++e)
+                if (at(A.columns[e]) != i) neighbors[i].push_back(A.columns[e]);
+        }
+        return neighbors;
+    }
+
+    template <class T>
+    static Adjacency neighbors_in_sum(SparseView<T> A) {
         Adjacency neighbors(A.rows);
         for (std::size_t i = 0; i < A.rows; ++i)
             for (auto e = A.begin[i]; e < A.begin[i + 1]; ++e) {
@@ -94,8 +107,8 @@ class AssemblyTree {
         Buffer<Node> order(order_.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = order_[at(post[i])];
         order_.swap(order);
+        parent = renumbered(parent, post);
         earlier = renumbered(neighbors);
-        parent = elimination_tree(earlier);
         find_fronts(parent, counts(earlier, parent, worker));
         find_below(earlier, worker);
     }
@@ -105,10 +118,24 @@ class AssemblyTree {
         std::vector<Node> rank(order_.size());
         for (std::size_t i = 0; i < order_.size(); ++i) rank[at(order_[i])] = static_cast<Node>(i);
         Adjacency earlier(order_.size());
-        for (std::size_t i = 0; i < order_.size(); ++i)
-            for (const Node j : neighbors[at(order_[i])])
+        for (std::size_t i = 0; i < order_.size(); ++i) {
+            const auto& own = neighbors[at(order_[i])];
+            earlier[i].reserve(own.size());
+            for (const Node j : own)
                 if (at(rank[at(j)]) < i) earlier[i].push_back(rank[at(j)]);
+        }
         return earlier;
+    }
+
+    /// The same forest with its nodes in another order.
+    static std::vector<Node> renumbered(const std::vector<Node>& parent, const std::vector<Node>& order) {
+        std::vector<Node> rank(order.size()), result(order.size());
+        for (std::size_t i = 0; i < order.size(); ++i) rank[at(order[i])] = static_cast<Node>(i);
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const Node above = parent[at(order[i])];
+            result[i] = above < 0 ? -1 : rank[at(above)];
+        }
+        return result;
     }
 
     /// For each node the first later one that its elimination touches (Liu 1990); -1: none.
@@ -226,6 +253,10 @@ class AssemblyTree {
     void find_below(const Adjacency& earlier, Worker& worker) {
         const std::size_t n = earlier.size();
         Adjacency later(n);
+        std::vector<std::size_t> counts(n, 0);
+        for (const auto& own : earlier)
+            for (const Node j : own) ++counts[at(j)];
+        for (std::size_t i = 0; i < n; ++i) later[i].reserve(counts[i]);
         for (std::size_t i = 0; i < n; ++i)
             for (const Node j : earlier[i]) later[at(j)].push_back(static_cast<Node>(i));
         std::vector<std::size_t> seen(n, fronts_.size());

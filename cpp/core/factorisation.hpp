@@ -18,7 +18,7 @@ class Factorisation {
    public:
     /// Only the pattern of A counts here.
     Factorisation(const Context& context, SparseView<double> A, bool symmetric)
-        : tree_(context, A),
+        : tree_(context, A, symmetric),
           pattern_(pattern_of(A)),
           symmetric_(symmetric),
           subtrees_(tree_.subtrees()),

@@ -92,7 +92,8 @@ void an_order_of_elimination_names_each_unknown_once() {
                 there[i][j] = 1;
                 entries.push_back({i, j, 1});
             }
-            const AssemblyTree tree(Context{}, view(make_sparse(n, entries)));
+            const auto A = make_sparse(n, entries);
+            const AssemblyTree tree(Context{}, view(A), false);
             std::vector<std::int32_t> order(tree.order().begin(), tree.order().end());
             std::sort(order.begin(), order.end());
             for (std::size_t i = 0; i < n; ++i) expect_equal(order[i], static_cast<std::int32_t>(i), "an unknown");
@@ -101,7 +102,8 @@ void an_order_of_elimination_names_each_unknown_once() {
 }
 
 void a_child_leaves_only_what_its_parent_has() {
-    const AssemblyTree tree(Context{}, view(sheet(30, true)));
+    const auto A = sheet(30, true);
+    const AssemblyTree tree(Context{}, view(A), true);
     expect_a_tree(tree, 900);
     std::size_t covered = 0, last = 0;
     for (const auto& [begin, end] : tree.subtrees()) {
