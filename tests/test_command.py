@@ -197,7 +197,7 @@ def command(folder, arguments, **how):
 
 
 def test_ctrl_c_keeps_the_best_map_so_far(tmp_path):
-    np.save(tmp_path / "x.npy", cloud(800, 4))
+    np.save(tmp_path / "x.npy", cloud(6000, 10))  # so many that they come to rest after minutes, not within the sleep
     process = command(tmp_path, SLOW, stderr=subprocess.PIPE)
     time.sleep(5)
     process.send_signal(signal.SIGINT)
@@ -205,7 +205,7 @@ def test_ctrl_c_keeps_the_best_map_so_far(tmp_path):
     assert process.returncode == 130
     assert "best map so far" in said
     assert said.count("\n") == 1, "no progress and no traceback where there is no terminal"
-    assert files.read(tmp_path / "map.csv").X.shape == (800, 2)
+    assert files.read(tmp_path / "map.csv").X.shape == (6000, 2)
 
 
 def test_ctrl_c_before_there_is_a_map_writes_nothing(tmp_path):
