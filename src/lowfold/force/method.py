@@ -195,7 +195,7 @@ class ForceMethod(Watched):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        elif not descent.converged and descent.promise is not None and descent.promise > MOST_PROMISE:
+        elif self._restless(descent):
             warnings.warn(
                 f"The points had not come to rest after {descent.iteration} iterations: one step of a safe length "
                 f"would still lower the loss of {self.loss_:.4g} by {descent.promise:.2%}. Lower the learning rate of "
@@ -203,6 +203,11 @@ class ForceMethod(Watched):
                 ConvergenceWarning,
                 stacklevel=5,
             )
+
+    def _restless(self, descent: Descent) -> bool:
+        """Whether a schedule of fixed length, at a rate that is the user's own, ended while the points still swung."""
+        fixed = isinstance(schedule_of(self.schedule), Classical)
+        return fixed and not descent.converged and descent.promise is not None and descent.promise > MOST_PROMISE
 
     def _place(self, data: inputs.Data) -> Floats:
         neighbors, P = self._affinities.new(data.values, self._threads)
