@@ -49,9 +49,8 @@ def times() -> tuple[Any, str, None]:
     _, label, model = _few()
     axes = plot.diffusion_times(model, label, times=TIMES)
     sentence = (
-        "The same decomposition at t = 1 to 32, each panel in its own scale: as the walk goes on, "
-        "coordinates with small "
-        "eigenvalues fade first, and the slowest one is left."
+        "The same decomposition at t = 1 to 32, each panel in its own scale: as the walk goes on, coordinates with "
+        "small eigenvalues fade first, and the slowest one is left."
     )
     return axes[0].figure, sentence, None
 
@@ -77,9 +76,8 @@ def every_method() -> tuple[Any, str, Comparison]:
     }
     axes = plot.grid(maps, label, columns=5)
     sentence = (
-        "1,797 digits of 8 x 8 pixels under every method with its own defaults, on one neighbour "
-        "search. The table judges "
-        "each map by the neighbours that it keeps (k = 15), by distances, and by how well labels can be read off."
+        "1,797 digits of 8 x 8 pixels under every method with its own defaults, on one neighbour search. The table "
+        "judges each map by the neighbours that it keeps (k = 15), by distances, and by how well labels can be read."
     )
     return axes[0].figure, sentence, found
 

@@ -24,9 +24,10 @@ def shared_neighbors() -> Iterator[Shared]:
 
     Exact searches give the same bits as alone. Approximate ones are at least as good.
     """
-    token = _shared.set(Shared())
+    shared = Shared()
+    token = _shared.set(shared)
     try:
-        yield _shared.get()  # type: ignore[misc]
+        yield shared
     finally:
         _shared.reset(token)
 

@@ -71,7 +71,7 @@ class Factors:
 
     def __init__(self, A: csr_array, threads: int, symmetric: bool = False) -> None:
         """Raises MemoryLimitError if the factors would not fit into memory; their size is known beforehand."""
-        entries = (A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data.astype(np.float64))
+        entries = SparseMatrix(A, threads).entries(np.float64)
         self._factorisation, self._threads = native.kernels.Factorisation(entries, symmetric), threads
         needed, available = 8 * self._factorisation.peak, resources.available_memory()
         if available is not None and needed > available:
