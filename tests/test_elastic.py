@@ -1,4 +1,4 @@
-"""Elastic embedding with weights w- of the user's own."""
+"""Elastic embedding: weights w- of the user's own, and its steps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from lowfold import DataError, ElasticEmbedding, Homotopy, ParameterError
 from lowfold.force.law import GAUSSIAN
 from lowfold.force.problem import NONE, ForceProblem
 from lowfold.force.repulsion import PairsEngine
+from lowfold.force.spectral_direction import SpectralDirection
 from shapes import swiss_roll
 
 
@@ -92,3 +93,48 @@ def test_pairs_that_cannot_be_used_are_refused(digits):
         fit(np.ones((60, 60)), way={"mass": np.ones(60)})
     with pytest.raises(ParameterError, match="so repulsion='grid' has nothing to act on"):
         fit(np.ones((60, 60)), repulsion="grid")
+
+
+def test_without_repulsion_one_step_along_the_spectral_direction_reaches_the_minimum():
+    rows = csr_array(symmetric(60, 0.3, 4).astype(np.float32))
+    P = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
+    problem = ForceProblem(P, GAUSSIAN, PairsEngine(GAUSSIAN, csr_array((60, 60), dtype=np.float32), 2), 2, NONE, 1e-9)
+    Y = np.random.default_rng(5).standard_normal((60, 2)).astype(np.float32)
+    course = SpectralDirection.where_it_wins(problem)
+    there = course.next(problem, Y, course.forces_at(problem, Y), (1.0, 1.0))
+    assert np.ptp(there, axis=0).max() < 1e-3 * np.ptp(Y)
+
+
+def test_the_spectral_direction_never_raises_the_energy_and_knows_the_forces_where_it_leads():
+    X, _ = swiss_roll(400)
+    problem = ElasticEmbedding(schedule=SHORT).fit(X)._descent.problem
+    Y = np.random.default_rng(6).standard_normal((400, 2)).astype(np.float32)
+    course, energies = SpectralDirection.where_it_wins(problem), []
+    for _ in range(30):
+        forces = course.forces_at(problem, Y)
+        assert np.array_equal(forces.gradient(), problem.forces(Y).gradient())
+        energies.append(problem.loss(Y))
+        Y = course.next(problem, Y, forces, (1.0, 1.0))
+    assert (np.diff(energies) <= 0).all()
+    assert energies[-1] < 0.5 * energies[0]
+
+
+def test_a_search_that_ended_in_rounding_errors_does_not_keep_the_next_strength_from_moving():
+    X, _ = swiss_roll(300)
+    problem = ElasticEmbedding(schedule=SHORT).fit(X)._descent.problem
+    course = SpectralDirection.where_it_wins(problem)
+    Y = np.random.default_rng(7).standard_normal((300, 2)).astype(np.float32)
+    for _ in range(300):
+        Y = course.next(problem, Y, course.forces_at(problem, Y), (1.0, 1.0))
+    stronger = problem.with_strength(10 * problem.strength)
+    moved = course.next(stronger, Y, course.forces_at(stronger, Y), (1.0, 1.0))
+    assert stronger.loss(moved) < stronger.loss(Y) - 0.01 * abs(stronger.loss(Y))
+
+
+def test_a_sheet_takes_the_spectral_direction_and_a_cloud_steps_by_stiffness(digits):
+    sheet, cloud = swiss_roll(800)[0], np.random.default_rng(8).standard_normal((1500, 10))
+    assert ElasticEmbedding(schedule=SHORT).fit(sheet).report_.findings["steps"] == "spectral direction"
+    assert ElasticEmbedding(schedule=SHORT).fit(cloud).report_.findings["steps"] == "stiffness"
+    assert ElasticEmbedding(schedule="classical").fit(digits[0][:100]).report_.findings["steps"] == "stiffness"
+    results = [ElasticEmbedding(n_jobs=threads).fit_transform(sheet) for threads in (1, 2, 3)]
+    assert all(same_bits(results[0], other) for other in results[1:])

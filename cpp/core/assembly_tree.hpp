@@ -1,8 +1,6 @@
 // Which unknowns of a sparse system are eliminated together, and what that touches: known before any number is.
 #pragma once
 
-#include <numeric>
-
 #include "minimum_degree.hpp"
 
 namespace lowfold {
@@ -74,63 +72,96 @@ class AssemblyTree {
 
     template <class T>
     static Adjacency neighbors_in(SparseView<T> A) {
-        Adjacency neighbors(A.rows);
+        Adjacency neighbors;
+        neighbors.begin.reserve(A.rows + 1);
+        neighbors.items.reserve(static_cast<std::size_t>(A.begin[A.rows]));
         for (std::size_t i = 0; i < A.rows; ++i) {
-            neighbors[i].reserve(static_cast<std::size_t>(A.begin[i + 1] - A.begin[i]));
             for (auto e = A.begin[i]; e < A.begin[i + 1]; ++e)
-                if (at(A.columns[e]) != i) neighbors[i].push_back(A.columns[e]);
+                if (at(A.columns[e]) != i) neighbors.items.push_back(A.columns[e]);
+            neighbors.close();
         }
         return neighbors;
     }
 
     template <class T>
     static Adjacency neighbors_in_sum(SparseView<T> A) {
-        Adjacency neighbors(A.rows);
-        for (std::size_t i = 0; i < A.rows; ++i)
-            for (auto e = A.begin[i]; e < A.begin[i + 1]; ++e) {
-                if (at(A.columns[e]) == i) continue;
-                neighbors[i].push_back(A.columns[e]);
-                neighbors[at(A.columns[e])].push_back(static_cast<Node>(i));
-            }
-        for (auto& list : neighbors) {
-            std::sort(list.begin(), list.end());
-            list.erase(std::unique(list.begin(), list.end()), list.end());
+        const Adjacency columns = transposed(neighbors_in(A)), rows = transposed(columns);  // in ascending order, both
+        Adjacency neighbors;
+        neighbors.begin.reserve(A.rows + 1);
+        neighbors.items.reserve(rows.items.size() + columns.items.size());
+        for (std::size_t i = 0; i < A.rows; ++i) {
+            std::ranges::set_union(rows.of(i), columns.of(i), std::back_inserter(neighbors.items));
+            neighbors.close();
         }
         return neighbors;
     }
 
+    /// For each node the nodes, ascending, in whose lists it is.
+    static Adjacency transposed(const Adjacency& lists) {
+        Adjacency result;
+        result.begin.resize(lists.begin.size());
+        result.items.resize(lists.items.size());
+        for (const Node j : lists.items) ++result.begin[at(j) + 1];
+        for (std::size_t i = 0; i < lists.size(); ++i) result.begin[i + 1] += result.begin[i];
+        std::vector<std::int64_t> next(result.begin.begin(), result.begin.end() - 1);
+        for (std::size_t i = 0; i < lists.size(); ++i)
+            for (const Node j : lists.of(i))
+                result.items[static_cast<std::size_t>(next[at(j)]++)] = static_cast<Node>(i);
+        return result;
+    }
+
     void build(const Adjacency& neighbors, Worker& worker) {
         order_ = MinimumDegree(neighbors).run(worker);
-        Adjacency earlier = renumbered(neighbors);
+        Adjacency earlier = earlier_neighbors(neighbors);
         std::vector<Node> parent = elimination_tree(earlier);
         const std::vector<Node> post = children_first(parent);
         Buffer<Node> order(order_.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = order_[at(post[i])];
         order_.swap(order);
-        parent = renumbered(parent, post);
-        earlier = renumbered(neighbors);
+        const std::vector<Node> rank = inverse(post);
+        parent = renumbered(parent, post, rank);
+        earlier = renumbered(earlier, post, rank);  // an earlier neighbour is a descendant: it stays earlier
         find_fronts(parent, counts(earlier, parent, worker));
-        find_below(earlier, worker);
+        find_below(transposed(earlier), worker);
+    }
+
+    template <class Order>
+    static std::vector<Node> inverse(const Order& order) {
+        std::vector<Node> rank(order.size());
+        for (std::size_t i = 0; i < order.size(); ++i) rank[at(order[i])] = static_cast<Node>(i);
+        return rank;
     }
 
     /// For each node, in the order of elimination, its neighbours that come before it.
-    Adjacency renumbered(const Adjacency& neighbors) const {
-        std::vector<Node> rank(order_.size());
-        for (std::size_t i = 0; i < order_.size(); ++i) rank[at(order_[i])] = static_cast<Node>(i);
-        Adjacency earlier(order_.size());
+    Adjacency earlier_neighbors(const Adjacency& neighbors) const {
+        const std::vector<Node> rank = inverse(order_);
+        Adjacency earlier;
+        earlier.begin.reserve(neighbors.begin.size());
+        earlier.items.reserve(neighbors.items.size() / 2);
         for (std::size_t i = 0; i < order_.size(); ++i) {
-            const auto& own = neighbors[at(order_[i])];
-            earlier[i].reserve(own.size());
-            for (const Node j : own)
-                if (at(rank[at(j)]) < i) earlier[i].push_back(rank[at(j)]);
+            for (const Node j : neighbors.of(at(order_[i])))
+                if (at(rank[at(j)]) < i) earlier.items.push_back(rank[at(j)]);
+            earlier.close();
         }
         return earlier;
     }
 
+    /// The same lists with the nodes in another order.
+    static Adjacency renumbered(const Adjacency& lists, const std::vector<Node>& order, const std::vector<Node>& rank) {
+        Adjacency result;
+        result.begin.reserve(lists.begin.size());
+        result.items.reserve(lists.items.size());
+        for (const Node i : order) {
+            for (const Node j : lists.of(at(i))) result.items.push_back(rank[at(j)]);
+            result.close();
+        }
+        return result;
+    }
+
     /// The same forest with its nodes in another order.
-    static std::vector<Node> renumbered(const std::vector<Node>& parent, const std::vector<Node>& order) {
-        std::vector<Node> rank(order.size()), result(order.size());
-        for (std::size_t i = 0; i < order.size(); ++i) rank[at(order[i])] = static_cast<Node>(i);
+    static std::vector<Node> renumbered(const std::vector<Node>& parent, const std::vector<Node>& order,
+                                        const std::vector<Node>& rank) {
+        std::vector<Node> result(order.size());
         for (std::size_t i = 0; i < order.size(); ++i) {
             const Node above = parent[at(order[i])];
             result[i] = above < 0 ? -1 : rank[at(above)];
@@ -142,7 +173,7 @@ class AssemblyTree {
     static std::vector<Node> elimination_tree(const Adjacency& earlier) {
         std::vector<Node> parent(earlier.size(), -1), top(earlier.size(), -1);
         for (std::size_t i = 0; i < earlier.size(); ++i)
-            for (Node j : earlier[i])
+            for (Node j : earlier.of(i))
                 while (j != -1 && at(j) < i) {
                     const Node above = top[at(j)];
                     top[at(j)] = static_cast<Node>(i);
@@ -184,7 +215,7 @@ class AssemblyTree {
         for (std::size_t i = 0; i < earlier.size(); ++i) {
             const auto self = static_cast<Node>(i);
             seen[i] = self;
-            for (Node j : earlier[i])
+            for (Node j : earlier.of(i))
                 for (; seen[at(j)] != self; j = parent[at(j)]) {
                     seen[at(j)] = self;
                     ++count[at(j)];
@@ -250,16 +281,8 @@ class AssemblyTree {
                PRODUCTS * static_cast<double>(left) * static_cast<double>(left) / 2;
     }
 
-    void find_below(const Adjacency& earlier, Worker& worker) {
-        const std::size_t n = earlier.size();
-        Adjacency later(n);
-        std::vector<std::size_t> counts(n, 0);
-        for (const auto& own : earlier)
-            for (const Node j : own) ++counts[at(j)];
-        for (std::size_t i = 0; i < n; ++i) later[i].reserve(counts[i]);
-        for (std::size_t i = 0; i < n; ++i)
-            for (const Node j : earlier[i]) later[at(j)].push_back(static_cast<Node>(i));
-        std::vector<std::size_t> seen(n, fronts_.size());
+    void find_below(const Adjacency& later, Worker& worker) {
+        std::vector<std::size_t> seen(later.size(), fronts_.size());
         std::vector<std::vector<std::size_t>> children(fronts_.size());
         for (std::size_t f = 0; f < fronts_.size(); ++f) {
             Front& front = fronts_[f];
@@ -270,7 +293,7 @@ class AssemblyTree {
                 front.below.push_back(i);
             };
             for (Node j = front.first; j < end; ++j)
-                for (const Node i : later[at(j)]) add(i);
+                for (const Node i : later.of(at(j))) add(i);
             for (const std::size_t child : children[f])
                 for (const Node i : fronts_[child].below) add(i);
             std::sort(front.below.begin(), front.below.end());

@@ -93,6 +93,7 @@ class Factorisation {
 
    private:
     using Rows = FrontMatrix::Rows;
+    using Factor = PackedRows<const double>;
     using Lanes = Wide<double>;
     static constexpr std::size_t WIDTH = 8;  // right-hand sides at once
     static constexpr std::size_t HEIGHT = FrontMatrix::HEIGHT;
@@ -119,11 +120,13 @@ class Factorisation {
     std::size_t halves() const { return symmetric_ ? 1 : 2; }
     static std::size_t pivots(const Front& front) { return static_cast<std::size_t>(front.pivots); }
 
-    Rows factor(std::size_t f, std::size_t half) const {
-        return {const_cast<double*>(factors_[half].data()) + offset_[f], fronts()[f].size()};
+    Rows factor(std::size_t f, std::size_t half) { return {factors_[half].data() + offset_[f], fronts()[f].size()}; }
+
+    Factor factor(std::size_t f, std::size_t half) const {
+        return {factors_[half].data() + offset_[f], fronts()[f].size()};
     }
 
-    FrontMatrix::Half half(std::size_t f, std::size_t half, Remainder& remainder) const {
+    FrontMatrix::Half half(std::size_t f, std::size_t half, Remainder& remainder) {
         if (half == 1 && symmetric_) return {};
         return {factor(f, half), {remainder.halves[half].data(), fronts()[f].below.size()}};
     }
@@ -241,7 +244,7 @@ class Factorisation {
             Buffer<double>().swap(left[child]);
         }
         const bool divides = transposed || symmetric_;
-        const Rows rows = factor(f, divides ? 0 : 1);
+        const Factor rows = factor(f, divides ? 0 : 1);
         double multipliers[HEIGHT][WIDTH];
         for (std::size_t p = 0; p < k; p += HEIGHT) {
             const std::size_t height = std::min(HEIGHT, k - p);
@@ -267,7 +270,7 @@ class Factorisation {
     }
 
     template <std::size_t COUNT>
-    static void take(const Rows& rows, std::size_t q, const double (*multipliers)[WIDTH], std::size_t begin,
+    static void take(const Factor& rows, std::size_t q, const double (*multipliers)[WIDTH], std::size_t begin,
                      std::size_t end, double* w) {
         const double* row[COUNT];
         Lanes factor[COUNT];
@@ -291,7 +294,7 @@ class Factorisation {
         std::copy_n(X + static_cast<std::size_t>(front.first) * WIDTH, k * WIDTH, w.data());
         for (std::size_t t = 0; t < front.below.size(); ++t)
             std::copy_n(X + static_cast<std::size_t>(front.below[t]) * WIDTH, WIDTH, &w[(k + t) * WIDTH]);
-        const Rows rows = factor(f, transposed ? 1 : 0);
+        const Factor rows = factor(f, transposed ? 1 : 0);
         const bool divides = !transposed;
         for (std::size_t strip = (k + HEIGHT - 1) / HEIGHT; strip-- > 0;) {
             const std::size_t p = strip * HEIGHT, height = std::min(HEIGHT, k - p), from = p + height;
@@ -313,7 +316,7 @@ class Factorisation {
     }
 
     template <std::size_t COUNT>
-    static void collect(const Rows& rows, std::size_t q, std::size_t begin, std::size_t end, double* w) {
+    static void collect(const Factor& rows, std::size_t q, std::size_t begin, std::size_t end, double* w) {
         const double* row[COUNT];
         Lanes sum[COUNT];
         for (std::size_t i = 0; i < COUNT; ++i) {

@@ -61,28 +61,25 @@ class SymmetricGraph {
           reverse_(neighbors.data, neighbors.rows * neighbors.columns, neighbors.rows) {}
 
     SparseMatrix<T> build(const Context& context) const {
-        const std::size_t n = neighbors_.rows;
+        const std::size_t n = neighbors_.rows, k = neighbors_.columns;
         SparseMatrix<T> graph;
         graph.begin.resize(n + 1);
         graph.begin[0] = 0;
         parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
-            std::vector<Edge> edges;
             for (std::size_t i = first; i < last; ++i) {
-                collect(i, edges);
-                graph.begin[i + 1] = static_cast<std::int64_t>(edges.size());
+                std::int64_t degree = static_cast<std::int64_t>(k);
+                for (auto at = reverse_.begin[i]; at < reverse_.begin[i + 1]; ++at) degree += !has(i, from(at));
+                graph.begin[i + 1] = degree;
             }
             worker.check();
         });
         graph.allocate();
         parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
-            std::vector<Edge> edges;
+            std::vector<Edge> own(k);
             for (std::size_t i = first; i < last; ++i) {
-                collect(i, edges);
-                std::int64_t at = graph.begin[i];
-                for (const Edge& edge : edges) {
-                    graph.columns[at] = edge.to;
-                    graph.values[at++] = edge.length;
-                }
+                for (std::size_t l = 0; l < k; ++l) own[l] = {neighbors_.row(i)[l], lengths_[i * k + l]};
+                std::sort(own.begin(), own.end(), [](const Edge& a, const Edge& b) { return a.to < b.to; });
+                merge(i, own, &graph.columns[graph.begin[i]], &graph.values[graph.begin[i]]);
             }
             worker.check();
         });
@@ -93,24 +90,36 @@ class SymmetricGraph {
     static constexpr std::size_t ROWS_AT_ONCE = 512;
 
     struct Edge {
-        std::int32_t to, owner;
+        std::int32_t to;
         T length;
     };
 
-    /// The edges of point i by their other end.
-    void collect(std::size_t i, std::vector<Edge>& edges) const {
-        const std::size_t k = neighbors_.columns;
-        edges.clear();
-        for (std::size_t l = 0; l < k; ++l)
-            edges.push_back({neighbors_.row(i)[l], static_cast<std::int32_t>(i), lengths_[i * k + l]});
+    /// The point that has another among its neighbours at the given place of the other's occurrences.
+    std::int32_t from(std::int64_t at) const {
+        return static_cast<std::int32_t>(reverse_.places[at] / static_cast<std::int64_t>(neighbors_.columns));
+    }
+
+    bool has(std::size_t i, std::int32_t j) const {
+        bool found = false;
+        for (std::size_t l = 0; l < neighbors_.columns; ++l) found |= neighbors_.row(i)[l] == j;
+        return found;
+    }
+
+    /// The edges of point i by their other end: its own and those of the points that have it as a neighbour.
+    void merge(std::size_t i, const std::vector<Edge>& own, std::int32_t* columns, T* lengths) const {
+        auto next = own.begin();
+        const auto write = [&](Edge edge) {
+            *columns++ = edge.to;
+            *lengths++ = edge.length;
+        };
         for (auto at = reverse_.begin[i]; at < reverse_.begin[i + 1]; ++at) {
-            const auto from = static_cast<std::int32_t>(reverse_.places[at] / static_cast<std::int64_t>(k));
-            edges.push_back({from, from, lengths_[reverse_.places[at]]});
+            const Edge back{from(at), lengths_[reverse_.places[at]]};
+            while (next != own.end() && next->to < back.to) write(*next++);
+            const bool both = next != own.end() && next->to == back.to;
+            write(both && static_cast<std::size_t>(back.to) > i ? *next : back);
+            next += both;
         }
-        std::sort(edges.begin(), edges.end(),
-                  [](const Edge& a, const Edge& b) { return a.to != b.to ? a.to < b.to : a.owner < b.owner; });
-        edges.erase(std::unique(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.to == b.to; }),
-                    edges.end());
+        while (next != own.end()) write(*next++);
     }
 
     MatrixView<const std::int32_t> neighbors_;

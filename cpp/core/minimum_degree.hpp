@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "graph.hpp"
@@ -9,22 +10,37 @@
 
 namespace lowfold {
 
-/// The neighbours of each node of an undirected graph, without itself: the pattern of A + A^T.
-using Adjacency = std::vector<std::vector<std::int32_t>>;
+/// For each node of a graph a list of others, the lists one behind another.
+struct Adjacency {
+    std::vector<std::int64_t> begin{0};
+    std::vector<std::int32_t> items;
+
+    std::size_t size() const { return begin.size() - 1; }
+    std::span<const std::int32_t> of(std::size_t i) const {
+        return {items.data() + begin[i], static_cast<std::size_t>(begin[i + 1] - begin[i])};
+    }
+
+    /// Ends the list of the next node; what was added to `items` since the last one is in it.
+    void close() { begin.push_back(static_cast<std::int64_t>(items.size())); }
+};
 
 /// An order of elimination that fills in little: next comes a node with the fewest neighbours left (Amestoy, Davis and
 /// Duff 1996).
 ///
 /// Eliminating a node makes its neighbours neighbours of each other. Such a clique is kept as one `element`, a list of
-/// its nodes, and not as edges, so that what is kept never grows. A node's number of neighbours is bounded from above:
-/// where two of its elements overlap outside the newest one, the overlap counts twice. Nodes with the same neighbours
-/// are eliminated together, as one node of more `weight`. One thread; ties go to the node entered last.
+/// its nodes, and not as edges, so that what is kept never grows: the list of a node begins with the elements it is in,
+/// goes on with the neighbours that no element covers, and has room in its old place. A node's number of neighbours is
+/// bounded from above: where two of its elements overlap outside the newest one, the overlap counts twice. Nodes with
+/// the same neighbours are eliminated together, as one node of more `weight`. One thread; ties go to the node entered
+/// last.
 class MinimumDegree {
    public:
+    /// neighbors: of each node of an undirected graph, without itself.
     explicit MinimumDegree(Adjacency neighbors)
         : n_(neighbors.size()),
-          nodes_(std::move(neighbors)),
-          elements_(n_),
+          lists_(std::move(neighbors)),
+          elements_(n_, 0),
+          nodes_(n_),
           members_(n_),
           weight_(n_, 1),
           degree_(n_),
@@ -38,7 +54,7 @@ class MinimumDegree {
           last_(n_) {
         for (std::size_t i = 0; i < n_; ++i) {
             last_[i] = static_cast<Node>(i);
-            degree_[i] = static_cast<Node>(nodes_[i].size());
+            degree_[i] = nodes_[i] = static_cast<Node>(lists_.of(i).size());
             enter(static_cast<Node>(i));
         }
     }
@@ -88,6 +104,16 @@ class MinimumDegree {
 
     bool alive(Node i) const { return weight_[at(i)] > 0; }
 
+    // The list of a node.
+
+    Node* list(Node i) { return lists_.items.data() + lists_.begin[at(i)]; }
+    std::span<const Node> elements(Node i) { return {list(i), at(elements_[at(i)])}; }
+    std::span<const Node> nodes(Node i) { return {list(i) + elements_[at(i)], at(nodes_[at(i)])}; }
+
+    std::span<const Node> list_of(Node i) { return {list(i), at(elements_[at(i)] + nodes_[at(i)])}; }
+
+    void empty(Node i) { elements_[at(i)] = nodes_[at(i)] = 0; }
+
     /// Makes the pivot an element: its neighbours, a clique from now on.
     void eliminate(Node pivot) {
         std::vector<Node>& clique = members_[at(pivot)];
@@ -119,39 +145,42 @@ class MinimumDegree {
             seen_[at(i)] = stamp_;
             clique.push_back(i);
         };
-        for (const Node i : nodes_[at(pivot)]) add(i);
-        for (const Node e : elements_[at(pivot)]) {
+        clique.reserve(at(degree_[at(pivot)]));
+        for (const Node i : nodes(pivot)) add(i);
+        for (const Node e : elements(pivot)) {
             for (const Node i : members_[at(e)]) add(i);
             size_[at(e)] = 0;
             std::vector<Node>().swap(members_[at(e)]);
         }
-        std::vector<Node>().swap(nodes_[at(pivot)]);
-        std::vector<Node>().swap(elements_[at(pivot)]);
+        empty(pivot);
         for (const Node i : clique) leave(i);
     }
 
     /// outside_[e] = the weight of the nodes of e that are not in the clique, for each element that touches it.
     void measure_overlaps(const std::vector<Node>& clique) {
         for (const Node i : clique)
-            for (const Node e : elements_[at(i)]) outside_[at(e)] = size_[at(e)];
+            for (const Node e : elements(i)) outside_[at(e)] = size_[at(e)];
         for (const Node i : clique)
-            for (const Node e : elements_[at(i)]) outside_[at(e)] -= weight_[at(i)];
+            for (const Node e : elements(i)) outside_[at(e)] -= weight_[at(i)];
     }
 
     /// The neighbours of i, now that the clique stands for all edges inside it. An element that lies within the clique
     /// is dropped. A node without any other neighbours goes with the pivot.
     void update(Node i, Node pivot, std::int64_t clique_weight) {
         std::int64_t degree = 0;
-        std::erase_if(elements_[at(i)], [&](Node e) {
-            if (outside_[at(e)] <= 0) return true;  // used up, or within the clique
+        Node* const own = list(i);
+        Node* to = own;
+        for (const Node e : elements(i)) {
+            if (outside_[at(e)] <= 0) continue;  // used up, or within the clique
             degree += outside_[at(e)];
-            return false;
-        });
-        std::erase_if(nodes_[at(i)], [&](Node j) {
-            if (!alive(j) || seen_[at(j)] == stamp_) return true;
+            *to++ = e;
+        }
+        Node* const first_node = to;
+        for (const Node j : nodes(i)) {
+            if (!alive(j) || seen_[at(j)] == stamp_) continue;
             degree += weight_[at(j)];
-            return false;
-        });
+            *to++ = j;
+        }
         if (degree == 0) {
             left_ -= at(weight_[at(i)]);
             follow(pivot, i);
@@ -159,7 +188,11 @@ class MinimumDegree {
         }
         const std::int64_t others = clique_weight - weight_[at(i)];
         degree_[at(i)] = static_cast<Node>(std::min<std::int64_t>(degree_[at(i)] + others, degree + others));
-        elements_[at(i)].push_back(pivot);
+        // What led to the clique, the pivot or an element of it, has left the list: there is room.
+        elements_[at(i)] = static_cast<Node>(first_node - own) + 1;
+        nodes_[at(i)] = static_cast<Node>(to - first_node);
+        *to = *first_node;
+        *first_node = pivot;
     }
 
     /// j is eliminated right after i.
@@ -167,8 +200,7 @@ class MinimumDegree {
         follower_[at(last_[at(i)])] = j;
         last_[at(i)] = last_[at(j)];
         weight_[at(j)] = 0;
-        std::vector<Node>().swap(nodes_[at(j)]);
-        std::vector<Node>().swap(elements_[at(j)]);
+        empty(j);
     }
 
     /// Nodes of the clique with the same neighbours become one. Candidates are those with equal sums of their lists.
@@ -176,8 +208,7 @@ class MinimumDegree {
         sums_.clear();
         for (const Node i : clique) {
             std::uint64_t sum = 0;
-            for (const Node j : nodes_[at(i)]) sum += at(j);
-            for (const Node e : elements_[at(i)]) sum += at(e);
+            for (const Node other : list_of(i)) sum += at(other);
             sums_.emplace_back(sum, i);
         }
         std::sort(sums_.begin(), sums_.end());
@@ -187,9 +218,7 @@ class MinimumDegree {
             bool marked = false;
             for (std::size_t b = a + 1; b < sums_.size() && sums_[b].first == sums_[a].first; ++b) {
                 const Node j = sums_[b].second;
-                if (!alive(j) || nodes_[at(j)].size() != nodes_[at(i)].size() ||
-                    elements_[at(j)].size() != elements_[at(i)].size())
-                    continue;
+                if (!alive(j) || nodes_[at(j)] != nodes_[at(i)] || elements_[at(j)] != elements_[at(i)]) continue;
                 if (!marked) mark(i);
                 marked = true;
                 if (!equal_to_marked(j)) continue;
@@ -201,24 +230,21 @@ class MinimumDegree {
         }
     }
 
+    // Elements and live nodes are never the same: one mark is enough for both.
+
     void mark(Node i) {
         ++stamp_;
-        for (const Node j : nodes_[at(i)]) seen_[at(j)] = stamp_;
-        ++stamp_;
-        for (const Node e : elements_[at(i)]) seen_[at(e)] = stamp_;  // elements and live nodes are never the same
+        for (const Node other : list_of(i)) seen_[at(other)] = stamp_;
     }
 
-    bool equal_to_marked(Node j) const {
-        const auto is = [&](std::uint64_t stamp) {
-            return [this, stamp](Node other) { return seen_[at(other)] == stamp; };
-        };
-        return std::all_of(nodes_[at(j)].begin(), nodes_[at(j)].end(), is(stamp_ - 1)) &&
-               std::all_of(elements_[at(j)].begin(), elements_[at(j)].end(), is(stamp_));
+    bool equal_to_marked(Node j) {
+        return std::ranges::all_of(list_of(j), [this](Node other) { return seen_[at(other)] == stamp_; });
     }
 
     std::size_t n_;
-    Adjacency nodes_, elements_;  // of a node: neighbours that no element covers, and elements it is in
-    Adjacency members_;           // of an element
+    Adjacency lists_;
+    std::vector<Node> elements_, nodes_;      // how many of them are at the beginning of a node's list, and behind them
+    std::vector<std::vector<Node>> members_;  // of an element
     std::vector<Node> weight_, degree_;
     std::vector<std::int64_t> size_, outside_;  // of elements
     std::vector<std::uint64_t> seen_;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 
@@ -18,6 +19,16 @@ SWING = 0.02  # of the lowest loss: so far above it, the steps are too long
 LEAST = 1e-3  # loss of which SWING is taken at least: below, it is rounding
 HURRIED = 0.01  # share of points that go the longest step at once: where the rest of a map settles, none do
 RISE = 0.1  # of the lowest loss seen, or of 1: an optimisation that ends so far above it went astray
+
+
+class Course(Protocol):
+    """A way down that needs no momentum."""
+
+    def forces_at(self, problem: ForceProblem, Y: Floats) -> Forces:
+        """The forces at Y, where they may be known."""
+
+    def next(self, problem: ForceProblem, Y: Floats, forces: Forces, how: tuple[float, float]) -> Floats:
+        """The next embedding; how: the exaggeration, and the longest step in units of the course's own."""
 
 
 class Descent:
@@ -53,19 +64,23 @@ class Descent:
         self._ease: Floats | None = None
         self._ones = np.ones(problem.n, np.float32)
 
-    def run(self, phases: list[Phase]) -> Iterator[Phase]:
-        """Goes through the phases; yields after each iteration."""
+    def run(self, phases: list[Phase], along: Course | None = None) -> Iterator[Phase]:
+        """Goes through the phases, along a course of its own or that given; yields after each iteration."""
         self._ended_by_itself = False
+        every = CHECK_EVERY if along is None else 1
         for phase in phases:
             self._gains = np.ones_like(self.Y) if phase.gains and self._gains is None else self._gains
             self._lowest, self._idle = np.inf, 0
             if phase.tolerance is not None:
                 self.converged = self.unfinished = False
             for i in range(phase.iterations):
-                looks = i == 0 or (i + 1) % CHECK_EVERY == 0 or i + 1 == phase.iterations
-                self._step(phase, phase.factor(i), looks=looks)
+                looks = i == 0 or (i + 1) % every == 0 or i + 1 == phase.iterations
+                if along is None:
+                    self._step(phase, phase.factor(i), looks=looks)
+                else:
+                    self._follow(along, phase, phase.factor(i))
                 yield phase
-                if looks and self._ended(phase):
+                if looks and self._ended(phase, every / CHECK_EVERY):
                     break
             else:
                 self.unfinished = self.unfinished or (phase.tolerance is not None and phase.iterations > 0)
@@ -73,8 +88,9 @@ class Descent:
                 return
         self._ended_by_itself = True
 
-    def _ended(self, phase: Phase) -> bool:
-        """Whether a phase is over, after a look: because the loss hardly falls any more, or rose for too long.
+    def _ended(self, phase: Phase, share: float) -> bool:
+        """Whether a phase is over, after a look: because the loss hardly falls any more, or rose for too long. The
+        looks are this share of CHECK_EVERY iterations apart.
 
         Points that are held back by the longest step swing to and fro, and the loss seems to rest.
         """
@@ -89,7 +105,7 @@ class Descent:
         if fall >= 0:
             self._idle = 0
             self._lowest = self._objective
-            self.converged = fall < phase.tolerance * abs(self._objective)
+            self.converged = fall < share * phase.tolerance * abs(self._objective)
             return self.converged
         self._idle += 1
         self._velocity[:] = 0  # it was carried past a minimum (O'Donoghue and Candes 2015)
@@ -120,6 +136,13 @@ class Descent:
         self.iteration += 1
         if phase.smallest:
             self._blow_up(phase.smallest)
+
+    def _follow(self, course: Course, phase: Phase, exaggeration: float) -> None:
+        """A step of a course, which never raises the loss."""
+        forces = course.forces_at(self.problem, self.Y)
+        self._look(forces, exaggeration, watched=phase.watched)
+        self.Y = course.next(self.problem, self.Y, forces, (exaggeration, phase.rate / SAFE_RATE))
+        self.iteration += 1
 
     def _promised(self, forces: Forces) -> float:
         slope = forces.gradient(self._exaggeration).astype(np.float64)

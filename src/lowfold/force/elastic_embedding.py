@@ -4,7 +4,8 @@ E(Y; lambda) = sum_ij w+_ij |y_i - y_j|^2 + lambda sum_ij w-_ij exp(-|y_i - y_j|
 repulsion instead of their constraint. w+ are neighbour affinities (row sums near 1), or those given with
 metric="affinity"; w-_ij = m_i m_j with masses m, or any that are given. At lambda -> 0 everything lies in one point,
 which opens along the Laplacian's lowest eigenvectors as lambda grows; following the minimum from there (homotopy)
-avoids poor ones. Steps are divided by each point's stiffness 4 sum_j w+_ij, the diagonal of the attraction's Hessian.
+avoids poor ones. Steps are divided by each point's stiffness 4 sum_j w+_ij, the diagonal of the attraction's Hessian,
+or taken along the spectral direction where the whole of it is cheap to invert: on sheets.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from lowfold import inputs
+from lowfold.affinity.perplexity import WIDTH, scales
+from lowfold.force.descend import Course
 from lowfold.force.homotopy import Homotopy
 from lowfold.force.method import ForceMethod
-from lowfold.force.problem import NONE
+from lowfold.force.problem import NONE, ForceProblem
 from lowfold.force.repulsion import Engine
-from lowfold.force.schedule import Phase
+from lowfold.force.schedule import Annealed, Phase, schedule_of
+from lowfold.force.spectral_direction import MOST_FILL, SpectralDirection
 from lowfold.options import option
 from lowfold.types import Floats, Step
 
@@ -41,24 +45,33 @@ class ElasticEmbedding(ForceMethod):
         """The energy that was reached."""
         return self.loss_
 
-    def _optimise(self, phases: list[Phase]) -> Iterator[Step]:
+    def _optimise(self, phases: list[Phase], along: Course | None = None) -> Iterator[Step]:
         """Follows the minimum over the strengths; the last one as long as the schedule says."""
         problem = self._descent.problem
+        along = along or self._course(problem)
+        self._steps = "stiffness" if along is None else "spectral direction"
         strengths = self._homotopy.strengths(problem.n)
         self.path_: list[tuple[float, Floats]] = []
-        descent = [phase for phase in phases if phase.name in ("descent", "cooling")]
+        last = ("descent", "cooling") if along is None else ("descent",)  # only momentum has to be cooled
+        descent = [phase for phase in phases if phase.name in last]
         for strength in strengths[:-1]:
             self._descent.turn_to(problem.with_strength(float(strength)))
             step = None
-            for step in super()._optimise([Phase("homotopy", 60, descent[0].rate, 0.9, tolerance=1e-3)]):
+            for step in super()._optimise([Phase("homotopy", 60, descent[0].rate, 0.9, tolerance=1e-3)], along):
                 yield step
             if step is not None:
                 self.path_.append((float(strength), step.embedding))
         self._descent.turn_to(problem)
-        yield from super()._optimise(descent)
+        yield from super()._optimise(descent, along)
+
+    def _course(self, problem: ForceProblem) -> SpectralDirection | None:
+        """The spectral direction where it wins; steps of a classical schedule are the user's own."""
+        annealed = isinstance(schedule_of(self.schedule), Annealed)
+        return SpectralDirection.where_it_wins(problem) if annealed else None
 
     def _finished(self, findings: dict[str, object]) -> Floats:
         Y = super()._finished(findings)
+        findings["steps"] = self._steps
         final = self._homotopy.strength
         self.path_ = [*(step for step in self.path_ if step[0] != final), (final, Y)]
         return Y
@@ -80,3 +93,8 @@ class ElasticEmbedding(ForceMethod):
         if self._homotopy.pairs is None:
             return super()._engine()
         return self._homotopy.engine(self._law, self._affinities.order, self.repulsion, self._threads)
+
+    def _memory(self, n_samples: int, n_features: int) -> int:
+        """The factors of a sheet, while they are found, beside two copies of the affinities."""
+        k = min(WIDTH * max(scales(self.perplexity), default=1.0), n_samples)
+        return super()._memory(n_samples, n_features) + int(1.5 * k * n_samples * (16 * MOST_FILL + 24))

@@ -16,7 +16,7 @@ from lowfold.backend import native
 from lowfold.errors import ConvergenceWarning, ParameterError
 from lowfold.estimator import Stopwatch
 from lowfold.force.affinities import affinities_of
-from lowfold.force.descend import Descent
+from lowfold.force.descend import Course, Descent
 from lowfold.force.law import GAUSSIAN, Law
 from lowfold.force.problem import GLOBAL, NONE, ForceProblem
 from lowfold.force.repulsion import GRID_DIMENSIONS, Engine, Grid, Tree, engine_of, repulsion_option
@@ -125,10 +125,10 @@ class ForceMethod(Watched):
     def _phases(self) -> list[Phase]:
         return schedule_of(self.schedule).phases(self._descent.problem.n)
 
-    def _optimise(self, phases: list[Phase]) -> Iterator[Step]:
+    def _optimise(self, phases: list[Phase], along: Course | None = None) -> Iterator[Step]:
         """Runs the phases, a Step after each iteration."""
         descent = self._descent
-        for phase in descent.run(phases):
+        for phase in descent.run(phases, along):
             looked = bool(descent.history) and descent.history[-1][0] == descent.iteration - 1
             yield Step(
                 descent.iteration,

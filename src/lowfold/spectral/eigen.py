@@ -77,21 +77,21 @@ def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
             return _by_inverse(problem, factor.inverse_of_square(problem.factor, matrix.threads), m)
         return _by_inverse(problem, factor.inverse(matrix.A, matrix.threads), m)
     if narrow:
-        return _by_inverse(problem, factor.inverse(factor.complement(matrix.A), matrix.threads), m)
-    ritz = _by_filter(problem, matrix, found, m)
+        return _by_inverse(problem, factor.inverse_of_complement(matrix.A, matrix.threads), m)
+    ritz = _by_filter(problem, matrix, found.order, m)
     vectors = canonical(ritz.values, ritz.vectors)
     divided = bool(ritz.values[-1] - ritz.next <= SAME * np.abs(ritz.values).max())
     return Spectrum(ritz.values, vectors, ritz.residuals, ritz.gap, "filter", ritz.products, ritz.converged, divided)
 
 
-def _by_filter(problem: EigenProblem, matrix: SparseMatrix, found: factor.Ordering, m: int) -> krylov.Ritz:
+def _by_filter(problem: EigenProblem, matrix: SparseMatrix, order: NDArray[np.int32], m: int) -> krylov.Ritz:
     """In an order in which neighbours are near each other in memory, where products take half the time."""
-    trivial = None if problem.trivial is None else problem.trivial[found.order]
-    inner = SparseMatrix(found.permuted, matrix.threads)
+    trivial = None if problem.trivial is None else problem.trivial[order]
+    inner = factor.permuted(matrix, order)
     start = np.random.default_rng(START_SEED).random((matrix.n, chebyshev.block_size(m)), np.float32) - np.float32(0.5)
     ritz = chebyshev.largest(EigenProblem(inner, trivial=trivial), inner, start, m)
     vectors = np.empty_like(ritz.vectors)
-    vectors[found.order] = ritz.vectors
+    vectors[order] = ritz.vectors
     return dataclasses.replace(ritz, vectors=vectors)
 
 

@@ -24,7 +24,13 @@ NARROW_BAND = 2500
 def inverse(A: csr_array, threads: int) -> Solve:
     """x -> (A + shift I)^-1 x for a positive semidefinite A, by a factorisation that keeps symmetry."""
     shift = SHIFT * float(A.diagonal().max())
-    return Factors(csr_array(A + shift * eye_array(A.shape[0])), threads, symmetric=True).solve
+    return Factors(csr_array(A + shift * eye_array(A.shape[0])), threads, symmetric=True).computed().solve
+
+
+def inverse_of_complement(A: csr_array, threads: int) -> Solve:
+    """The same for I - A: the largest eigenvalues of A, at most 1, become the smallest."""
+    shift = SHIFT * (1 - float(A.diagonal().min()))
+    return Factors(csr_array((1 + shift) * eye_array(A.shape[0]) - A), threads, symmetric=True).computed().solve
 
 
 def inverse_of_square(B: csr_array, threads: int) -> Solve:
@@ -41,7 +47,7 @@ def inverse_of_square(B: csr_array, threads: int) -> Solve:
     unit = csr_array(([1.0], ([chosen], [chosen])), shape=(n, n))
     C = csr_array(B + unit)
     transposed = csr_array(C.T)
-    lu = Factors(C, threads)
+    lu = Factors(C, threads).computed()
 
     def backward(x: Block) -> Block:
         y = lu.solve(x, transposed=True)
@@ -61,26 +67,29 @@ def inverse_of_square(B: csr_array, threads: int) -> Solve:
     return solve
 
 
-def complement(A: csr_array) -> csr_array:
-    """I - A: the largest eigenvalues of A, at most 1, become the smallest."""
-    return csr_array(eye_array(A.shape[0]) - A)
-
-
 class Factors:
-    """A = L U for a sparse A whose pivots need no exchange of rows."""
+    """A = L U for a sparse A whose pivots need no exchange of rows. Their places are known before their values."""
 
     def __init__(self, A: csr_array, threads: int, symmetric: bool = False) -> None:
-        """Raises MemoryLimitError if the factors would not fit into memory; their size is known beforehand."""
-        entries = SparseMatrix(A, threads).entries(np.float64)
-        self._factorisation, self._threads = native.kernels.Factorisation(entries, symmetric), threads
+        self._matrix, self._threads = SparseMatrix(A, threads), threads
+        self._factorisation = native.kernels.Factorisation(self._matrix.entries(np.float64), symmetric)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers the factors have; a solution reads each of them twice."""
+        return self._factorisation.entries
+
+    def computed(self) -> Factors:
+        """With their values. Raises MemoryLimitError if they would not fit into memory."""
         needed, available = 8 * self._factorisation.peak, resources.available_memory()
         if available is not None and needed > available:
             raise MemoryLimitError(
-                f"The factorisation for {A.shape[0]} samples needs {needed / 1e9:.3g} GB, but {available / 1e9:.3g} GB "
-                f"are available: their graph has no narrow parts to begin with. Fit fewer samples, and place the rest "
-                f"with transform."
+                f"The factorisation for {self._matrix.n} samples needs {needed / 1e9:.3g} GB, but "
+                f"{available / 1e9:.3g} GB are available: their graph has no narrow parts to begin with. Fit fewer "
+                f"samples, and place the rest with transform."
             )
-        self._factorisation.factorise(entries, threads)
+        self._factorisation.factorise(self._matrix.entries(np.float64), self._threads)
+        return self
 
     def solve(self, x: Block, transposed: bool = False) -> Block:
         """A^-1 x, or A^-T x."""
@@ -91,20 +100,27 @@ class Factors:
 class Ordering:
     """An order of the points in which neighbours stand near each other, and how near.
 
-    order (n,): the points. permuted: the matrix with rows and columns in this order. band: the mean distance from the
-    diagonal of the first entry of a row of it.
+    order (n,): the points. band: the mean distance from the diagonal of the first entry of a row of the matrix in this
+    order.
     """
 
     order: NDArray[np.int32]
-    permuted: csr_array
     band: float
 
 
 def ordering(matrix: SparseMatrix) -> Ordering:
     """Cuthill and McKee's order, reversed."""
-    entries = matrix.entries(np.float64)
+    begin, columns, _ = entries = matrix.entries(np.float64)
     order = native.kernels.banded_order(entries)
-    begin, columns, values = native.kernels.permuted(entries, order, matrix.threads)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order), dtype=order.dtype)
     filled = np.flatnonzero(np.diff(begin))
-    reach = np.maximum(filled - columns[begin[filled]], 0).sum()  # a row without entries reaches nowhere
-    return Ordering(order, csr_array((values, columns, begin), shape=matrix.A.shape), float(reach / len(order)))
+    first = np.minimum.reduceat(place[columns], begin[filled]) if len(filled) else place[filled]
+    reach = np.maximum(place[filled] - first, 0).sum()  # a row without entries reaches nowhere
+    return Ordering(order, float(reach / len(order)))
+
+
+def permuted(matrix: SparseMatrix, order: NDArray[np.int32]) -> SparseMatrix:
+    """The matrix with rows and columns in this order."""
+    begin, columns, values = native.kernels.permuted(matrix.entries(np.float64), order, matrix.threads)
+    return SparseMatrix(csr_array((values, columns, begin), shape=matrix.A.shape), matrix.threads)

@@ -81,8 +81,8 @@ class GraphMethod(Estimator):
         embedding = np.empty((data.n, self.n_components))
         for points, solved, offset in zip(self._hood.pieces(), self._solved, self._offsets, strict=True):
             embedding[self._hood.members[points]] = solved.Y + offset
-        outside = np.setdiff1d(np.arange(data.n), self._hood.members)
-        if len(outside):
+        if len(self._hood.members) < data.n:
+            outside = np.setdiff1d(np.arange(data.n), self._hood.members)
             embedding[outside] = self._placed(against(data, outside, self._hood.members), outside=True)
         return embedding
 
