@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lowfold.errors import FileError
+from lowfold.files.counted import counted
 from lowfold.files.delimited import read_delimited
 from lowfold.files.images import read_images
 from lowfold.files.single_cell import read_h5ad
@@ -43,11 +44,12 @@ def _first_line(error: Exception) -> str:
 
 def _npy(path: Path, labels: str | None, name: str | None) -> Table:
     _refuse(path, labels, "labels")
-    return Table(matrix(np.load(path, allow_pickle=False), path))
+    with counted(path) as file:
+        return Table(matrix(np.load(file, allow_pickle=False), path))
 
 
 def _npz(path: Path, labels: str | None, name: str | None) -> Table:
-    with np.load(path, allow_pickle=False) as stored:
+    with counted(path) as file, np.load(file, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
     if {"format", "indices", "indptr", "data", "shape"} <= set(arrays):
         import scipy.sparse
@@ -62,7 +64,8 @@ def _mat(path: Path, labels: str | None, name: str | None) -> Table:
     import scipy.io
 
     try:
-        loaded = scipy.io.loadmat(path)
+        with counted(path) as file:
+            loaded = scipy.io.loadmat(file)
     except NotImplementedError:  # version 7.3 is HDF5, with rows and columns exchanged
         h5py = needed("h5py", "h5py", path)
         with h5py.File(path, "r") as file:
