@@ -84,6 +84,7 @@ def _put(file: Any, content: bytes) -> None:
 
 def _figure(section: Section, sentence: str, table: str | None) -> str:
     picture = f'<img src="{section.name}.png" alt="{html.escape(section.title)}">'
+    picture = f'<a href="{section.name}.png" title="in full size">{picture}</a>'
     rows = "" if table is None else _table(table)
     return (
         f'<figure id="{section.name}"><h2>{html.escape(section.title)}</h2>{picture}'
@@ -101,7 +102,7 @@ def _table(comparison: Any) -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return "–" if value != value else f"{value:.3f}" if value < 100 else f"{value:.0f}"
+        return "–" if value != value else f"{value:.3f}" if abs(value) < 1 else f"{value:.4g}"
     return html.escape(str("–" if value is None else value))
 
 
