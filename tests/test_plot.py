@@ -16,18 +16,17 @@ from lowfold import (
     ParameterError,
     markov,
     metrics,
+    plot,
 )
+from lowfold.plot.colors import OKABE_ITO, PETROFF, as_rgb, coloring
+from lowfold.plot.images import without_overlap
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
-pyplot.switch_backend("agg")
-
-from lowfold import plot  # noqa: E402
-from lowfold.plot.colors import OKABE_ITO, PETROFF, as_rgb, coloring  # noqa: E402
-from lowfold.plot.images import without_overlap  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def _figures_are_closed():
+    pyplot.switch_backend("agg")
     yield
     pyplot.close("all")
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from lowfold import files
 from lowfold.cli.pictures import picture
-from lowfold.cli.progress import Progress
+from lowfold.cli.progress import Progress, read_table
 from lowfold.comparison import Judging, judge
 from lowfold.errors import DataError, FileError
+from lowfold.estimator import tell_stage
 from lowfold.files.writing import check_ending
 from lowfold.metrics import normalized_stress, shepard_correlation
 from lowfold.metrics.coranking import coranked
@@ -21,11 +22,13 @@ def score(chosen: Namespace) -> int:
     """Prints how far a map can be trusted; writes the scores of each point and a picture."""
     if chosen.output:
         check_ending(chosen.output)
-    table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
+    progress = Progress(quiet=chosen.quiet)
+    table = read_table(chosen, progress)
     Y = _coordinates(chosen.map, table.X.shape[0])
     judging = Judging(k=chosen.k, sample="auto" if chosen.sample is None else chosen.sample)
-    with Progress(quiet=chosen.quiet).running("scoring"):
+    with progress.running("scoring"):
         scores = judge(table.X, Y, table.labels, judging)
+        tell_stage("stress")
         scores["stress"] = normalized_stress(table.X, Y, sample=judging.sample)
         scores["Pearson"] = shepard_correlation(table.X, Y, "pearson", sample=judging.sample)
     looked = len(scores["trustworthiness"].points)
@@ -33,9 +36,13 @@ def score(chosen: Namespace) -> int:
     for name, value in scores.items():
         print(f"{name:<16} {value}")
     if chosen.output:
-        _write_points(chosen.output, table.X, Y, judging)
+        with progress.running("scoring each point"):
+            _write_points(chosen.output, table.X, Y, judging)
+        chosen.written.append(chosen.output)
     if chosen.plot:
-        picture(chosen.plot, lambda plot: _figure(plot, table.X, Y, judging))
+        with progress.running("drawing"):
+            picture(chosen.plot, lambda plot: _figure(plot, table.X, Y, judging))
+        chosen.written.append(chosen.plot)
     return 0
 
 
