@@ -63,8 +63,8 @@ def test_ranks_counted_in_passes_are_those_of_all_pairs_at_once(ties, dtype, mon
 
 def test_the_exact_rank_correlation_keeps_no_pairs(monkeypatch):
     X = cloud(1200, 3)
-    monkeypatch.setattr(ranks, "HELD", 60_000)
-    monkeypatch.setattr(ranks, "STREAMED", 20_000)
+    monkeypatch.setattr(ranks, "HELD", 30_000)
+    monkeypatch.setattr(ranks, "STREAMED", 10_000)
     monkeypatch.setattr(shepard, "BLOCK_BYTES", 100_000)
     shepard_correlation(X[:50], X[:50, :2])
     tracemalloc.start()

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from lowfold import files
 from lowfold.backend import native, resources
 from lowfold.cli.estimates import TRIALS, Needs, needs_for
-from lowfold.cli.progress import Progress, read_table
+from lowfold.cli.progress import Progress, is_finite, read_table
 from lowfold.errors import LowfoldError
 from lowfold.estimator import tell_share
 from lowfold.methods import METHODS
@@ -32,12 +32,12 @@ def info(chosen: Namespace) -> int:
     if chosen.data is None:
         return 0
     progress = Progress(quiet=chosen.quiet)
-    table = read_table(chosen, progress)
+    table = read_table(chosen, progress, missing=True)
     X = table.X
     with progress.running("looking at the data"):
         lines = list(_description(X, table))
     print("\n".join(lines))
-    if not _is_finite(X):
+    if not is_finite(X):
         return 0
     with progress.running("trying each method on a few rows"):
         needs = {}
@@ -73,7 +73,7 @@ def _description(X: Any, table: files.Table) -> Iterator[str]:
     if table.labels is not None:
         values, counts = np.unique(table.labels, return_counts=True)
         yield f"labels: {len(values)} different, the smallest group has {counts.min()}"
-    if not _is_finite(X):
+    if not is_finite(X):
         bad = (~np.isfinite(X.data if issparse(X) else X)).sum()
         yield f"{bad} values are missing or infinite: fill them, or leave their rows out; no method can be tried"
         return
@@ -84,10 +84,6 @@ def _description(X: Any, table: files.Table) -> Iterator[str]:
             yield f"intrinsic dimension ({method}): {intrinsic_dimension(X, method):.1f}"
     except (LowfoldError, ValueError) as error:
         yield f"intrinsic dimension: not known ({error})"
-
-
-def _is_finite(X: Any) -> bool:
-    return bool(np.isfinite(X.data if issparse(X) else X).all())
 
 
 def _scales(X: Any, columns: list[str] | None) -> Iterator[str]:
@@ -123,6 +119,7 @@ def demo(chosen: Namespace) -> int:
     """Writes the demo's pictures and its index.html."""
     from lowfold.demo import run
 
+    chosen.written.append(f"the pictures drawn so far in {chosen.output}")
     page = run(chosen.output, only=chosen.only)
     print(f"{page}: open it in a browser")
     return 0

@@ -11,10 +11,9 @@ import numpy as np
 
 from lowfold import files
 from lowfold.cli.flags import model_of
-from lowfold.cli.pictures import check_picture, picture
+from lowfold.cli.outputs import check_outputs
+from lowfold.cli.pictures import picture
 from lowfold.cli.progress import Interrupted, Progress, fit, placed, read_table
-from lowfold.errors import FileError
-from lowfold.files.writing import check_ending
 from lowfold.methods import METHODS
 from lowfold.model_file import load, save
 
@@ -23,10 +22,10 @@ INTERRUPTED = 130
 
 def embed(chosen: Namespace) -> int:
     """Fits a method to a file; writes the map, its picture and the model. Ctrl-C keeps the best map so far."""
-    _check_outputs(chosen, "output", "plot", "save")
+    check_outputs(chosen)
     model = model_of(METHODS[chosen.method], chosen)
     progress = Progress(quiet=chosen.quiet)
-    table = read_table(chosen, progress)
+    table = read_table(chosen, progress, missing=getattr(model, "metric", None) == "precomputed")
     status = 0
     try:
         model = fit(model, table.X, progress)
@@ -47,10 +46,10 @@ def embed(chosen: Namespace) -> int:
 
 def transform(chosen: Namespace) -> int:
     """Places the rows of a file in a saved map."""
-    _check_outputs(chosen, "output", "plot")
+    check_outputs(chosen)
     model = load(chosen.model)
     progress = Progress(quiet=chosen.quiet)
-    table = read_table(chosen, progress)
+    table = read_table(chosen, progress, missing=getattr(model, "metric", None) == "precomputed")
     Y = placed(model, table.X, progress)
     names = {cls: name for name, cls in METHODS.items()}
     method = names.get(type(model), type(model).__name__.lower())
@@ -89,17 +88,3 @@ def _on_map(plot: Any, old: Any, new: Any, labels: Any) -> Any:
     ax.collections[0].set_color("#cccccc") if ax.collections else None
     plot.scatter(new, labels, ax=ax, title=f"{len(new)} new points among {len(old)}")
     return ax.figure
-
-
-def _check_outputs(chosen: Namespace, *names: str) -> None:
-    """Refuses what cannot be written before any work is done."""
-    for name in names:
-        path = getattr(chosen, name, None)
-        if path is None:
-            continue
-        if not Path(path).absolute().parent.is_dir():
-            raise FileError(f"{path} cannot be written: its folder does not exist. Make it, or choose another.")
-        if name == "output":
-            check_ending(path)
-        elif name == "plot":
-            check_picture(path)

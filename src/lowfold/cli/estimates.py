@@ -12,7 +12,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ SEARCH, PAIRS = 1.15, 2.0  # powers of n in the time of a neighbour search, and 
 GROWTH = {
     "neighbours": SEARCH, "graph": SEARCH, "affinities": SEARCH, "local problems": 1.0, "centre": 1.0,
     "project": 1.0, "layout": 1.0, "optimisation": 1.0, "finish": 1.0, "rest": 1.0, "shortest paths": 2.25,
+    "kernel": PAIRS, "distances": PAIRS,
 }  # fmt: skip
 ITERATED = ("optimisation", "layout")
 SOLVED = 1.25  # power of n in the time of other work on a sparse graph, such as its eigenvectors
@@ -145,7 +146,7 @@ def _power(model: Estimator, stage: str, n: int) -> float:
 
 
 def _is_quadratic(model: Estimator, n: int) -> bool:
-    return model.estimate(2 * n, 1) > 3 * model.estimate(n, 1)
+    return model.estimate(n, 1) > 3 * model.estimate(max(1, n // 2), 1)
 
 
 def _iterations(model: Estimator, trial: Trial, n: int) -> float:
@@ -155,16 +156,21 @@ def _iterations(model: Estimator, trial: Trial, n: int) -> float:
 
 
 def _prescribed(model: Estimator, n: int) -> int:
+    schedule = schedule_in(model)[1]
+    if hasattr(schedule, "phases"):
+        return sum(phase.iterations for phase in schedule.phases(n) if phase.tolerance is None)
+    return int(schedule.count(n)) if hasattr(schedule, "count") else 0
+
+
+def schedule_in(model: Estimator) -> tuple[str, Any]:
+    """(the name of the parameter that says how an optimisation goes, its value as a dataclass); ("", None) if none."""
     for parameter in parameters(type(model)):
-        kinds = {kind.__name__.lower(): kind for kind in parameter.types if hasattr(kind, "phases")}
-        counts = [kind for kind in parameter.types if hasattr(kind, "count") and hasattr(kind, "__dataclass_fields__")]
-        value = getattr(model, parameter.name)
+        kinds = [kind for kind in parameter.types if "callback" in getattr(kind, "__dataclass_fields__", {})]
         if kinds:
-            schedule = value if hasattr(value, "phases") else kinds.get(str(value), next(iter(kinds.values())))()
-            return sum(phase.iterations for phase in schedule.phases(n) if phase.tolerance is None)
-        if counts:
-            return int((value if hasattr(value, "count") else counts[0]()).count(n))
-    return 0
+            value = getattr(model, parameter.name)
+            named = {kind.__name__.lower(): kind for kind in kinds}
+            return parameter.name, value if is_dataclass(value) else named.get(str(value), kinds[0])()
+    return "", None
 
 
 def _some(X: Any, size: int) -> Any:

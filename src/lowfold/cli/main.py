@@ -108,7 +108,9 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument("data", help="file or folder of images")
     compare.add_argument("--methods", default="pca,isomap,laplacian_eigenmaps,tsne,umap", metavar="A,B,...|all",
                          help="names separated by commas, or all")  # fmt: skip
-    compare.add_argument("-k", type=int, default=15, help="neighbours that are compared; default: 15")
+    compare.add_argument(
+        "-k", type=int, help="neighbours that are compared; default: 15, or fewer where there are fewer"
+    )
     compare.add_argument("-o", "--output", metavar="FILE", help="csv file for the table")
     compare.add_argument("--plot", metavar="FILE", help="picture of the maps side by side")
     _data_flags(compare)
@@ -119,7 +121,7 @@ def _add_score(commands: Any) -> None:
     score = commands.add_parser("score", help="judge a map: neighbours, distances, labels")
     score.add_argument("data", help="file or folder of images")
     score.add_argument("map", help="file of coordinates, a row for each row of the data")
-    score.add_argument("-k", type=int, default=15, help="neighbours that are compared; default: 15")
+    score.add_argument("-k", type=int, help="neighbours that are compared; default: 15, or fewer where there are fewer")
     score.add_argument("--sample", type=int, metavar="N", help="points looked at; default: up to 10,000 all")
     score.add_argument("-o", "--output", metavar="FILE", help="csv file for the scores of each point")
     score.add_argument("--plot", metavar="FILE", help="picture: trust at each point, quality over k, Shepard diagram")

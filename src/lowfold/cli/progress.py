@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from lowfold import files
-from lowfold.cli.estimates import plan_for
+from lowfold.cli.estimates import plan_for, schedule_in
 from lowfold.comparison import JUDGING
+from lowfold.errors import DataError
 from lowfold.estimator import Estimator, share_listener, stage_listener, tell_share
-from lowfold.options import parameters
 from lowfold.types import Step
 
 PATIENCE = 1.0  # seconds before anything is shown
@@ -172,10 +173,22 @@ class Interrupted(KeyboardInterrupt):
         self.model = model
 
 
-def read_table(chosen: Namespace, progress: Progress) -> files.Table:
-    """The data of a command."""
+def read_table(chosen: Namespace, progress: Progress, *, missing: bool = False) -> files.Table:
+    """The data of a command; missing: some of them may be, as distances that are not known are."""
     with progress.running(f"reading {Path(chosen.data).name}"):
-        return files.read(chosen.data, labels=chosen.labels, name=chosen.name)
+        table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
+    if not missing and not is_finite(table.X):
+        bad = np.argwhere(~np.isfinite(table.X.data[:, None] if issparse(table.X) else table.X))
+        column = table.columns[bad[0, 1]] if table.columns else bad[0, 1] + 1
+        where = "" if issparse(table.X) else f", the first in row {bad[0, 0] + 1}, column {column} of the data"
+        count = "a value that is" if len(bad) == 1 else f"{len(bad)} values that are"
+        raise DataError(f"{chosen.data} holds {count} missing or infinite{where}. Fill them, or leave the rows out.")
+    return table
+
+
+def is_finite(X: Any) -> bool:
+    """Whether no value is missing or infinite."""
+    return bool(np.isfinite(X.data if issparse(X) else X).all())
 
 
 def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
@@ -215,17 +228,12 @@ def placed(model: Estimator, X: Any, progress: Progress) -> Any:
 def with_callback(model: Estimator, callback: Callable[[Step], Any], n: int) -> tuple[Estimator, int]:
     """(a copy whose schedule calls back, the most steps it takes); 0 steps for a method that takes none."""
     copy = type(model)(**model.get_params(deep=False))
-    for parameter in parameters(type(model)):
-        kinds = [kind for kind in parameter.types if "callback" in getattr(kind, "__dataclass_fields__", {})]
-        if not kinds:
-            continue
-        value = getattr(model, parameter.name)
-        named = {kind.__name__.lower(): kind for kind in kinds}
-        schedule: Any = value if dataclasses.is_dataclass(value) else named.get(str(value), kinds[0])()
-        if getattr(schedule, "callback", None) is None:
-            setattr(copy, parameter.name, dataclasses.replace(schedule, callback=callback))
-        return copy, most_steps(schedule, n)
-    return copy, 0
+    name, schedule = schedule_in(model)
+    if schedule is None:
+        return copy, 0
+    if schedule.callback is None:
+        setattr(copy, name, dataclasses.replace(schedule, callback=callback))
+    return copy, most_steps(schedule, n)
 
 
 def most_steps(schedule: Any, n: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from lowfold.backend import native, resources
 from lowfold.demo import digits, distances, rolls
-from lowfold.errors import ParameterError
+from lowfold.errors import FileError, ParameterError
 from lowfold.model_file.container import write_whole
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -46,6 +46,9 @@ SECTIONS = (
     Section("homotopy", "Elastic embedding, from a point to a sheet", rolls.homotopy),
 )
 
+# Of those sections that take longer than the others, on two cores: what the time left is told by.
+SECONDS = {"swiss-roll": 12.0, "digits-methods": 14.0, "digits-trust": 6.0, "homotopy": 2.0}
+
 
 def run(folder: Any, *, only: str | None = None) -> Path:
     """Draws every section into the folder; returns the path of index.html."""
@@ -56,10 +59,14 @@ def run(folder: Any, *, only: str | None = None) -> Path:
         raise ParameterError(f"There is no section {only!r}. Use one of {', '.join(s.name for s in SECTIONS)}.")
     pyplot().switch_backend("agg")
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{target} is no folder for pictures: {error.strerror}. Choose another with -o.") from error
     start, parts = time.perf_counter(), []
-    for section in chosen:
-        print(f"{section.title} ...", end=" ", file=sys.stderr, flush=True)
+    for number, section in enumerate(chosen):
+        left = _left(chosen[:number], chosen[number:], time.perf_counter() - start)
+        print(f"{section.title}{left} ...", end=" ", file=sys.stderr, flush=True)
         begin = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a method says about itself stands in its report
@@ -72,6 +79,12 @@ def run(folder: Any, *, only: str | None = None) -> Path:
     content = _page(parts, time.perf_counter() - start).encode()
     write_whole(page, lambda file: _put(file, content))
     return page
+
+
+def _left(done: list[Section], waiting: list[Section], elapsed: float) -> str:
+    """What is said about the time left, once something is done: by how long sections usually take."""
+    before, after = (sum(SECONDS.get(section.name, 0.5) for section in part) for part in (done, waiting))
+    return f" (about {elapsed * after / before:.0f} s left)" if done and after > 1 else ""
 
 
 def _save(figure: Any, path: Path) -> None:

@@ -19,7 +19,7 @@ def counted(path: Path) -> Iterator[Any]:
     if share_listener.get() is None:
         yield path
         return
-    with Counted(path) as raw, io.BufferedReader(raw, buffer_size=1 << 20) as file:
+    with Counted(path) as raw, io.BufferedReader(raw, buffer_size=1 << 18) as file:
         yield file
 
 

@@ -16,15 +16,18 @@ from lowfold.files.table import needed
 from lowfold.model_file.container import write_whole
 from lowfold.types import Floats
 
+NEEDED = {".parquet": "pyarrow", ".feather": "pyarrow", ".h5ad": "h5py"}
 AT_ONCE = 20_000  # rows between two words about how many are written
 ENDINGS = (".npy", ".csv", ".tsv", ".parquet", ".feather", ".h5ad")
 
 
 def check_ending(path: Any) -> str:
-    """The ending of a file that can be written."""
+    """The ending of a file that can be written; what it needs is asked for by name where it is missing."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise FileError(f"{path} cannot be written: its ending must be one of {', '.join(ENDINGS)}. Rename it.")
+    if ending in NEEDED:
+        needed(NEEDED[ending], NEEDED[ending], path)
     return ending
 
 
