@@ -24,6 +24,7 @@ from lowfold.estimator import Estimator
 from lowfold.methods import METHODS
 from lowfold.metrics.score import EXACT_UP_TO, SAMPLED
 from lowfold.options import parameters
+from lowfold.spectral.graph_method import GraphMethod
 from lowfold.spectral.kernel_pca import KEPT_SIZE, KernelPCA
 from lowfold.spectral.patch_method import PatchMethod
 
@@ -35,7 +36,7 @@ GROWTH = {
     "kernel": PAIRS, "distances": PAIRS,
 }  # fmt: skip
 ITERATED = ("optimisation", "layout")
-SOLVED = 1.25  # power of n in the time of other work on a sparse graph, such as its eigenvectors
+SOLVED = 0.7  # in that of eigenvectors of a sparse graph: past a few thousand points a filter takes over from factors
 TELLING = 30_000_000  # bytes: a trial that needs less tells nothing about the estimate of memory
 FACTORS, MOST_FILL = 2.25, 1.6  # powers of n in the time and the memory of factors that fill in
 
@@ -142,7 +143,9 @@ def _power(model: Estimator, stage: str, n: int) -> float:
         return GROWTH[stage]
     if isinstance(model, PatchMethod):
         return FACTORS
-    return PAIRS if family == "stress" or _is_quadratic(model, n) else SOLVED
+    if family == "stress" or _is_quadratic(model, n):
+        return PAIRS
+    return SOLVED if family == "force" or isinstance(model, GraphMethod) else 1.0
 
 
 def _is_quadratic(model: Estimator, n: int) -> bool:
