@@ -93,13 +93,13 @@ def _scales(X: Any, columns: list[str] | None) -> Iterator[str]:
     constant = int((spread == 0).sum())
     yield f"standard deviations: {names[smallest]} {spread[smallest]:.3g} to {names[largest]} {spread[largest]:.3g}"
     if constant:
-        yield f"{constant} columns are constant"
+        yield f"{constant} columns are constant" if constant > 1 else "1 column is constant"
     varying = spread[spread > 0]
     if len(varying) and varying.max() > 100 * varying.min() and columns is not None:
         yield "columns differ more than a hundredfold in scale: the largest will decide; divide each by its own first"
     equal = len(X) - len(np.unique(X, axis=0)) if X.size <= 10_000_000 else 0
     if equal:
-        yield f"{equal} rows are copies of others"
+        yield f"{equal} rows are copies of others" if equal > 1 else "1 row is a copy of another"
 
 
 def methods(chosen: Namespace) -> int:

@@ -32,7 +32,7 @@ TRIALS = (2_000, 4_000)  # rows: enough for each method to go the way it goes on
 SEARCH, PAIRS = 1.15, 2.0  # powers of n in the time of a neighbour search, and of what looks at all pairs
 GROWTH = {
     "neighbours": SEARCH, "graph": SEARCH, "affinities": SEARCH, "local problems": 1.0, "centre": 1.0,
-    "project": 1.0, "layout": 1.0, "optimisation": 1.0, "finish": 1.0, "rest": 1.0, "shortest paths": 2.25,
+    "project": 1.0, "layout": 1.0, "optimisation": 1.0, "finish": 1.0, "rest": 1.0, "shortest paths": 2.4,
     "kernel": PAIRS, "distances": PAIRS,
 }  # fmt: skip
 ITERATED = ("optimisation", "layout")

@@ -53,6 +53,7 @@ class Progress:
         self.title, self._total = title, total
         self._part = self._stage = self._planned = ""
         self._iteration, self._loss, self._done = 0, float("nan"), 0.0
+        self._furthest = 0.0  # the bar never goes back, whatever is known better by now
         self._taken: dict[str, float] = {}
         self._start = self._planned_start = self._share_start = self._first_step = time.perf_counter()
 
@@ -128,9 +129,11 @@ class Progress:
             pace = (now - self._first_step) / (self._iteration - 1)
             most = pace * max(0, self._total - self._iteration)
             if foreseen is None or foreseen >= most:
-                return self._iteration / self._total, f", at most {_clock(most)} left"
+                self._furthest = max(self._furthest, self._iteration / self._total)
+                return self._furthest, f", at most {_clock(most)} left"
         if foreseen is not None:
-            return elapsed / max(elapsed + foreseen, 1e-9), f", about {_clock(foreseen)} left"
+            self._furthest = max(self._furthest, elapsed / max(elapsed + foreseen, 1e-9))
+            return self._furthest, f", about {_clock(foreseen)} left"
         if self._done:
             left = (now - self._share_start) * (1 - self._done) / self._done
             return self._done, f", about {_clock(left)} left" + (" of this stage" if self._stage else "")
