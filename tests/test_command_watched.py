@@ -122,6 +122,19 @@ def test_rows_that_are_placed_in_pieces_are_where_they_are_at_once(shown, monkey
     np.testing.assert_array_equal(progress.placed(model, X[:50] + 0.1, shown), model.transform(X[:50] + 0.1))
 
 
+def test_trials_of_all_methods_tell_how_many_are_done(clock, shown):
+    told = []
+    estimates.needs_of_all(["pca", "unknown", "mds", "isomap"], cloud(40, 3), lambda *part: told.append(part))
+    assert [name for name, _ in told] == ["pca", "mds", "isomap"]
+    assert [share for _, share in told] == pytest.approx([0, 1 / 12, 11 / 12])
+    with shown.running("trying"):
+        shown.part("isomap", 0.75)
+        clock(30)
+        shown.stage("eigenvectors")
+        assert shown.line().startswith("trying · isomap · eigenvectors [")
+        assert shown.line().endswith("0:30, about 0:10 left")
+
+
 def trials(n_iter=0, products=0, **seconds):
     """Two trials, of 2,000 and 4,000 rows, from functions of n."""
     return [

@@ -30,7 +30,7 @@ def compare_methods(chosen: Namespace) -> int:
     judging = Judging(k=neighbors_to_compare(chosen.k, table.X.shape[0]))
     if progress.shown and table.X.shape[0] >= ESTIMATED_FROM:
         with progress.running("each method on a few rows, to tell the time"):
-            plan = plan_for_all(names, table.X)
+            plan = plan_for_all(names, table.X, progress.part)
         progress.plan = plan
     with progress.running("comparing"):
         found = compare(table.X, names, labels=labels, judging=judging, callback=progress.part)

@@ -12,10 +12,9 @@ from scipy.sparse import issparse
 
 from lowfold import files
 from lowfold.backend import native, resources
-from lowfold.cli.estimates import TRIALS, Needs, needs_for
+from lowfold.cli.estimates import TRIALS, Needs, needs_of_all
 from lowfold.cli.progress import Progress, is_finite, read_table
 from lowfold.errors import LowfoldError
-from lowfold.estimator import tell_share
 from lowfold.methods import METHODS
 from lowfold.metrics import intrinsic_dimension
 from lowfold.options import parameters
@@ -40,10 +39,7 @@ def info(chosen: Namespace) -> int:
     if not is_finite(X):
         return 0
     with progress.running("trying each method on a few rows"):
-        needs = {}
-        for number, name in enumerate(METHODS):
-            tell_share(number, len(METHODS))
-            needs[name] = needs_for(METHODS[name](), X)
+        needs = needs_of_all(METHODS, X, progress.part)
     print(f"{'method':<22}{'seconds':>10}{'MB':>10}")
     for name, need in needs.items():
         print(f"{name:<22}{_row(need, free)}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ GROWTH = {
 }  # fmt: skip
 ITERATED = ("optimisation", "layout")
 SOLVED = 0.7  # in that of eigenvectors of a sparse graph: past a few thousand points a filter takes over from factors
+TRIAL_WORK = {"spectral": 1.0, "stress": 10.0, "force": 3.0}  # how long the trials of a method take beside each other
 TELLING = 30_000_000  # bytes: a trial that needs less tells nothing about the estimate of memory
 FACTORS, MOST_FILL = 2.25, 1.6  # powers of n in the time and the memory of factors that fill in
 
@@ -101,12 +102,23 @@ def plan_for(model: Estimator, X: Any) -> dict[str, float]:
     return {} if needs is None else {stage: seconds for stage, seconds in needs.stages.items() if stage != "rest"}
 
 
-def plan_for_all(names: Iterable[str], X: Any) -> dict[str, float]:
-    """Seconds of each method's fit to X, then of judging each."""
+def needs_of_all(names: Iterable[str], X: Any, callback: Callable[[str, float], Any]) -> dict[str, Needs | None]:
+    """What each method would need; callback: told each one's name, and the share of the trials before it."""
+    found: dict[str, Needs | None] = {}
     known = [name for name in names if name in METHODS]
-    plans = {name: needs_for(METHODS[name](), X) for name in known}
+    work = [TRIAL_WORK[METHODS[name].__module__.split(".")[1]] for name in known]
+    for number, name in enumerate(known):
+        callback(name, sum(work[:number]) / sum(work))
+        found[name] = needs_for(METHODS[name](), X)
+    return found
+
+
+def plan_for_all(names: Iterable[str], X: Any, callback: Callable[[str, float], Any]) -> dict[str, float]:
+    """Seconds of each method's fit to X, then of judging each; callback as in `needs_of_all`."""
+    plans = needs_of_all(names, X, callback)
     fits = {name: needs.seconds for name, needs in plans.items() if needs is not None}
-    return fits | {f"{JUDGING} {name}": _judging(X) for name in fits}
+    seconds = _judging(X) if fits else 0.0
+    return fits | {f"{JUDGING} {name}": seconds for name in fits}
 
 
 def _judging(X: Any) -> float:

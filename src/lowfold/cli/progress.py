@@ -53,6 +53,7 @@ class Progress:
         self.title, self._total = title, total
         self._part = self._stage = self._planned = ""
         self._iteration, self._loss, self._done = 0, float("nan"), 0.0
+        self._whole = 0.0
         self._furthest = 0.0  # the bar never goes back, whatever is known better by now
         self._taken: dict[str, float] = {}
         self._start = self._planned_start = self._share_start = self._first_step = time.perf_counter()
@@ -76,8 +77,9 @@ class Progress:
             stage_listener.reset(tokens[0])
             share_listener.reset(tokens[1])
 
-    def part(self, name: str) -> None:
-        """A part of the work begins that has stages of its own."""
+    def part(self, name: str, done: float = 0.0) -> None:
+        """A part of the work begins that has stages of its own; done: the share of the whole before it, if known."""
+        self._whole = done
         self._next_planned(name)
         self._part, self._stage = name, ""
 
@@ -134,6 +136,8 @@ class Progress:
         if foreseen is not None:
             self._furthest = max(self._furthest, elapsed / max(elapsed + foreseen, 1e-9))
             return self._furthest, f", about {_clock(foreseen)} left"
+        if self._whole:
+            return self._whole, f", about {_clock(elapsed * (1 - self._whole) / self._whole)} left"
         if self._done:
             left = (now - self._share_start) * (1 - self._done) / self._done
             return self._done, f", about {_clock(left)} left" + (" of this stage" if self._stage else "")

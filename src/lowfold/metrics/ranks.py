@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-HELD = 1 << 23  # pairs whose ranks are counted at once: half a gigabyte
+HELD = 1 << 23  # pairs whose ranks are counted at once, in less than a gigabyte
 STREAMED = 1 << 22  # pairs that they are counted among at a time
 
 Pairs = tuple[NDArray[Any], NDArray[Any]]
