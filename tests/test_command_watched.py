@@ -19,6 +19,7 @@ from lowfold.backend import resources
 from lowfold.cli import embedding, estimates, main, progress
 from lowfold.comparison import PeakMemory
 from lowfold.estimator import share_listener
+from lowfold.files import single_cell
 from lowfold.stress.starts import Runs
 
 
@@ -91,14 +92,22 @@ def test_methods_that_are_compared_have_one_time_left(clock, shown):
         assert shown.line().startswith("comparing · judging pca · distances [")
 
 
-@pytest.mark.parametrize("ending", ["csv", "labelled.csv", "npy", "npz"])
-def test_a_file_tells_how_much_of_it_is_read_and_reads_the_same(ending, tmp_path):
+@pytest.mark.parametrize("ending", ["csv", "labelled.csv", "npy", "npz", "parquet", "h5ad"])
+def test_a_file_tells_how_much_of_it_is_read_and_reads_the_same(ending, tmp_path, monkeypatch):
     X, labels = cloud(30_000, 3), np.array(["a", "b", "c"] * 10_000)
     path, name = tmp_path / f"x.{ending}", "label" if ending == "labelled.csv" else None
     if ending == "npy":
         np.save(path, X)
     elif ending == "npz":
         np.savez_compressed(path, X=X, more=X)
+    elif ending == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        columns = pyarrow.table({f"y{axis + 1}": column for axis, column in enumerate(X.T)})
+        pytest.importorskip("pyarrow.parquet").write_table(columns, path, row_group_size=7000)
+    elif ending == "h5ad":
+        monkeypatch.setattr(single_cell, "AT_ONCE", 10_000)
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            file["X"] = X
     else:
         files.write(path, X, labels=labels if name else None)
     plain = files.read(path, labels=name)

@@ -31,6 +31,9 @@ def embed(chosen: Namespace) -> int:
         model = fit(model, table.X, progress)
     except Interrupted as interrupt:
         model, status = interrupt.model, INTERRUPTED
+    except KeyboardInterrupt:
+        chosen.interrupted = "before there was a map"
+        raise
     _write_map(chosen, model.embedding_, table, chosen.method)
     if chosen.save:
         save(model, chosen.save)

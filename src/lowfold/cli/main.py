@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(error)
     except KeyboardInterrupt:
         written = f"{', '.join(chosen.written)} had been written" if chosen.written else "nothing was written"
-        print(f"lowfold: interrupted; {written}.", file=sys.stderr)
+        when = getattr(chosen, "interrupted", "")
+        print(f"lowfold: {' '.join(filter(None, ('interrupted', when)))}; {written}.", file=sys.stderr)
         return INTERRUPTED
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lowfold.errors import FileError
+from lowfold.estimator import tell_share
 from lowfold.files.counted import counted
 from lowfold.files.delimited import read_delimited
 from lowfold.files.images import read_images
@@ -82,11 +83,22 @@ def _mat(path: Path, labels: str | None, name: str | None) -> Table:
 def _columns(path: Path, labels: str | None, name: str | None) -> Table:
     needed("pyarrow", "pyarrow", path)
     if path.suffix.lower() == ".parquet":
-        table = needed("pyarrow.parquet", "pyarrow", path).read_table(path)
+        table = _parquet(path)
     else:
         table = needed("pyarrow.feather", "pyarrow", path).read_table(path)
     columns = {key: table.column(key).to_numpy() for key in table.column_names if not key.startswith("__index_level")}
     return from_columns(columns, labels, path)
+
+
+def _parquet(path: Path) -> Any:
+    file = needed("pyarrow.parquet", "pyarrow", path).ParquetFile(path)
+    if file.num_row_groups < 2:
+        return file.read()
+    groups = []
+    for number in range(file.num_row_groups):
+        groups.append(file.read_row_group(number))
+        tell_share(number + 1, file.num_row_groups)
+    return needed("pyarrow", "pyarrow", path).concat_tables(groups)
 
 
 def from_columns(columns: dict[str, Any], labels: str | None, path: Any) -> Table:
