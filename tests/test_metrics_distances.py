@@ -53,7 +53,8 @@ def test_ranks_counted_in_passes_are_those_of_all_pairs_at_once(ties, dtype, mon
     if ties:
         X, Y = X.round(), Y.round()
     at_once = shepard_correlation(X, Y)
-    monkeypatch.setattr(ranks, "HELD", 1000)  # of 7,140 pairs
+    monkeypatch.setattr(ranks, "SORTED", 1000)  # of 7,140 pairs
+    monkeypatch.setattr(ranks, "HELD", 1000)
     monkeypatch.setattr(ranks, "STREAMED", 333)
     found = shepard_correlation(X, Y)
     assert found.value == pytest.approx(at_once.value, abs=1e-13)
@@ -63,6 +64,7 @@ def test_ranks_counted_in_passes_are_those_of_all_pairs_at_once(ties, dtype, mon
 
 def test_the_exact_rank_correlation_keeps_no_pairs(monkeypatch):
     X = cloud(1200, 3)
+    monkeypatch.setattr(ranks, "SORTED", 30_000)
     monkeypatch.setattr(ranks, "HELD", 30_000)
     monkeypatch.setattr(ranks, "STREAMED", 10_000)
     monkeypatch.setattr(shepard, "BLOCK_BYTES", 100_000)

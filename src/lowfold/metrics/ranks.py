@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-HELD = 1 << 23  # pairs whose ranks are counted at once, in less than a gigabyte
+SORTED = 1 << 22  # pairs up to which all are ranked at once
+HELD = 3 << 22  # pairs whose ranks are counted together, of more; all in less than a gigabyte
 STREAMED = 1 << 22  # pairs that they are counted among at a time
 
 Pairs = tuple[NDArray[Any], NDArray[Any]]
@@ -22,14 +23,14 @@ def rank_correlation(a: NDArray[Any], b: NDArray[Any]) -> float:
 def streamed_rank_correlation(stream: Callable[[], Iterable[Pairs]], count: int) -> float:
     """The same over the `count` pairs of a stream that can be had again and again, in memory that does not grow.
 
-    Up to HELD pairs are ranked by sorting them. Of more, so many at a time are held, and all pairs pass by to be
+    Up to SORTED pairs are ranked by sorting them. Of more, HELD at a time are held, and all pairs pass by to be
     counted: of a value v, less(v) + equal(v) / 2 is the rank. That is exact, and takes count / HELD passes.
     """
+    if count <= SORTED:
+        return rank_correlation(*next(_gathered(stream(), count)))
     sums = np.zeros(3)
-    for a, b in _gathered(stream(), HELD):
-        if len(a) == count:
-            return rank_correlation(a, b)
-        sums += _sums(*_ranks_among(a, b, stream, count))
+    for pairs in _gathered(stream(), HELD):
+        sums += _sums(*_ranks_among(pairs, stream, count))
     return _correlation(sums)
 
 
@@ -48,23 +49,32 @@ def row_ranks(a: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _ranks_among(
-    a: NDArray[Any], b: NDArray[Any], stream: Callable[[], Iterable[Pairs]], count: int
+    pairs: Pairs, stream: Callable[[], Iterable[Pairs]], count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The ranks, around 0, that held pairs have among all."""
-    orders = [np.argsort(values) for values in (a, b)]
-    held = [values[order] for values, order in zip((a, b), orders, strict=True)]
-    twice = [np.zeros(len(values), np.int64) for values in held]  # less(v) + less or equal(v)
+    small = np.int32 if count < 2**30 else np.int64
+    orders = [np.argsort(values).astype(np.int32) for values in pairs]
+    held = [values[order] for values, order in zip(pairs, orders, strict=True)]
+    steps = [np.zeros(len(values) + 1, small) for values in held]
     for part in _gathered(stream(), STREAMED):
-        for values, ascending, counts in zip(part, held, twice, strict=True):
+        for values, ascending, step in zip(part, held, steps, strict=True):
             values.sort()
-            counts += np.searchsorted(values, ascending, "left")
-            counts += np.searchsorted(values, ascending, "right")
+            _count(values, ascending, step)
     ranks = []
-    for order, counts in zip(orders, twice, strict=True):
+    for order, step in zip(orders, steps, strict=True):
         rank = np.empty(len(order))
-        rank[order] = (counts - count) / 2
+        rank[order] = (np.cumsum(step[:-1], dtype=np.int64) - count) / 2
         ranks.append(rank)
     return ranks[0], ranks[1]
+
+
+def _count(values: NDArray[Any], ascending: NDArray[Any], step: NDArray[Any]) -> None:
+    """Adds to `step` by how much less(v) + less or equal(v) grows from each held value v to the next."""
+    first = np.searchsorted(ascending, values)  # the first that is as large: from there on, less or equal
+    step += np.bincount(first, minlength=len(step)).astype(step.dtype)
+    equal = ascending[np.minimum(first, len(ascending) - 1)] == values
+    first[equal] = np.searchsorted(ascending, values[equal], "right")  # the first that is larger: less
+    step += np.bincount(first, minlength=len(step)).astype(step.dtype)
 
 
 def _gathered(stream: Iterable[Pairs], size: int) -> Iterator[Pairs]:
@@ -79,8 +89,8 @@ def _gathered(stream: Iterable[Pairs], size: int) -> Iterator[Pairs]:
             number += len(waiting[-1][0])
             begin = some.stop
             if number == size:
-                yield _joined(waiting)
-                waiting, number = [], 0
+                whole, waiting, number = _joined(waiting), [], 0
+                yield whole
     if number:
         yield _joined(waiting)
 

@@ -54,7 +54,7 @@ def shepard_correlation(
 
     per_point: the correlation over the pairs that a point is in. Where one side does not vary, it is 0. sample: "auto"
     takes all points up to 2,000, else 1,000; None takes all of any number, in less than a gigabyte. The time of
-    Spearman's then grows like n^4 from 4,000 points on: all pairs pass by once for each eight million of them.
+    Spearman's then grows like n^4 from 5,000 points on: all pairs pass by once for each twelve million of them.
     """
     if method not in ("spearman", "pearson"):
         raise ParameterError(f"method={method!r} must be 'spearman' or 'pearson'. Use for example method='spearman'.")
@@ -129,7 +129,7 @@ class DistanceRows:
         for begin in range(0, len(self.points), step):
             some = self.points[begin : begin + step]
             others = np.arange(self.n) != some[:, None]
-            a, b = (rows(some)[others].reshape(len(some), -1).astype(np.float64) for rows in (first, second))
+            a, b = (rows(some)[others].reshape(len(some), -1) for rows in (first, second))
             yield slice(begin, begin + len(some)), a, b
             tell_share(begin + len(some), len(self.points))
 
@@ -172,6 +172,7 @@ def _rows_of(X: Any, Y: Any, metric: Metric, sample: Sampling, n_jobs: int | Non
 
 def _moments(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """(count, sum a, sum b, sum a^2, sum b^2, sum a b) of each row."""
+    a, b = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
     products = [np.einsum("ij,ij->i", u, v) for u, v in ((a, a), (b, b), (a, b))]
     return np.column_stack([np.full(len(a), a.shape[1]), a.sum(axis=1), b.sum(axis=1), *products])
 
