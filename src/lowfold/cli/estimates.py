@@ -38,6 +38,7 @@ GROWTH = {
 ITERATED = ("optimisation", "layout")
 SOLVED = 0.7  # in that of eigenvectors of a sparse graph: past a few thousand points a filter takes over from factors
 TRIAL_WORK = {"spectral": 1.0, "stress": 10.0, "force": 3.0}  # how long the trials of a method take beside each other
+RENEWED = 1.7  # what a product with a kernel made anew takes, beside making it; and more are needed of more rows
 TELLING = 30_000_000  # bytes: a trial that needs less tells nothing about the estimate of memory
 FACTORS, MOST_FILL = 2.25, 1.6  # powers of n in the time and the memory of factors that fill in
 
@@ -135,7 +136,7 @@ def _continued(model: Estimator, stage: str, trials: list[Trial], n: int) -> flo
     """Seconds of a stage for n rows: a + b n^p through both trials, if it grew at all; else b n^p."""
     small, large = trials
     if isinstance(model, KernelPCA) and stage == "eigenvectors" and n > KEPT_SIZE:  # each product makes it anew
-        return large.products * _continued(model, "kernel", trials, n)
+        return RENEWED * large.products * _continued(model, "kernel", trials, n)
     power = _power(model, stage, n)
     iterations = [1.0, 1.0, 1.0]
     if stage in ITERATED and large.iterations and power < PAIRS:
