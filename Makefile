@@ -11,7 +11,7 @@ demo: $(VENV)/.installed
 
 # Into docs/_build/html; a warning is an error.
 docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet ".[docs]"
+	$(BIN)/python -m pip install --quiet --no-build-isolation ".[docs]"
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 test: $(VENV)/.installed
@@ -49,7 +49,7 @@ sanitize: $(VENV)/.environment
 	done
 
 bench: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet ".[bench]"
+	$(BIN)/python -m pip install --quiet --no-build-isolation ".[bench]"
 	$(BIN)/python benchmarks/run.py
 
 # A wheel of each Python that is installed (PYTHONS), tested in an environment of its own.

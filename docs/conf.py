@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-
-import method_pages  # noqa: E402
+method_pages = import_module("method_pages")  # beside this file
 
 project, author, copyright = "Lowfold", "The Lowfold developers", "The Lowfold developers"
 version = release = metadata.version("lowfold")
@@ -23,6 +21,5 @@ html_theme = "furo"
 html_title = f"Lowfold {release}"
 nitpicky = False
 
-assert inspect.ismodule(method_pages)
 method_pages.write(HERE / "methods")
 method_pages.write_reference(HERE / "reference.md")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,6 +113,31 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_1(flags, said, data, caps
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["embed", "nan.npy", "-m", "pca"], "holds a value that is missing or infinite, the first in row 3, column 2"),
+        (["compare", "nan.npy"], "missing or infinite"),
+        (["score", "data.csv", "map.npy", "--labels", "kind", "-k", "59"], "Use a number from 1 to 58"),
+        (["compare", "one.npy", "--methods", "pca"], "No method could embed one.npy"),
+        (["compare", "data.csv", "--labels", "kind", "-o", "nowhere/t.csv"], "folder does not exist"),
+        (["score", "data.csv", "map.npy", "--labels", "kind", "-o", "."], "it is a folder"),
+        (["demo", "-o", "data.csv", "--only", "spiral"], "no folder for pictures"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_sentence_by_every_command(arguments, said, data, capsys, monkeypatch):
+    monkeypatch.chdir(data.parent)
+    np.save("nan.npy", np.where(np.arange(240).reshape(60, 4) == 9, np.nan, X))
+    np.save("map.npy", X[:, :2])
+    np.save("one.npy", X[:1])
+    before = sorted(data.parent.iterdir())
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert sorted(data.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
     "wrong", [[], ["embed"], ["embed", "x.csv", "-m", "tsnee"], ["embed", "x.csv", "--perplexty", "3"]]
 )
 def test_a_wrong_command_line_is_exit_code_2_with_usage(wrong, capsys):
@@ -173,6 +200,11 @@ def test_info_says_what_a_file_holds_and_what_methods_need(data, capsys):
     assert "labels: 3 different, the smallest group has 20" in printed
     assert "intrinsic dimension (two_nn): " in printed
     assert all(f"\n{name} " in printed for name in METHODS)
+    np.save(data.with_name("nan.npy"), np.where(X > 2, np.nan, X))
+    assert main(["info", str(data.with_name("nan.npy"))]) == 0
+    printed = capsys.readouterr().out
+    assert "missing or infinite" in printed
+    assert "umap" not in printed, "nothing can be tried"
 
 
 def test_methods_lists_every_method_with_every_parameter(capsys):
@@ -183,6 +215,25 @@ def test_methods_lists_every_method_with_every_parameter(capsys):
         assert all(f"  --{parameter.name.replace('_', '-')} = " in printed for parameter in parameters(method))
     assert main(["methods", "pca"]) == 0
     assert "tsne" not in capsys.readouterr().out
+
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="needs the repository around the package")
+@pytest.mark.filterwarnings("ignore")
+def test_every_command_of_the_documentation_works_as_it_stands(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    files.write("data.csv", cloud(150, 4), labels=np.array(["a", "b", "c"] * 50))
+    Path("data.csv").write_text(Path("data.csv").read_text().replace("label", "species", 1))
+    files.write("new.csv", cloud(20, 4) + 0.1)
+    block = PAGE.read_text(encoding="utf-8").split("```sh")[1].split("```")[0]
+    commands = [shlex.split(line, comments=True)[1:] for line in block.splitlines() if line.startswith("lowfold ")]
+    for command in commands:
+        if command[0] != "demo":  # which test_demo.py runs
+            assert main(command) == 0, command
+    assert {command[0] for command in commands} >= {"info", "embed", "transform", "score", "compare", "methods", "demo"}
 
 
 SLOW = ["embed", "x.npy", "--schedule", "Classical(max_iter=1000000)", "-o", "map.csv"]
@@ -216,7 +267,7 @@ def test_ctrl_c_before_there_is_a_map_writes_nothing(tmp_path):
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 130
-    assert "nothing was written" in said
+    assert said == "lowfold: interrupted before there was a map; nothing was written.\n"
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
 

@@ -212,3 +212,34 @@ def test_unknown_and_absent_files_are_refused(tmp_path):
     with pytest.raises(FileError, match="no images"):
         read(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.doc"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.csv", "größe,b\n1,2\n".encode("latin-1"), "not text in UTF-8"),
+        ("x.npy", b"no array", "does not begin as one"),
+        ("x.npz", b"no archive", "does not begin as one"),
+        ("x.csv", b"a,kind\n1,one\n2,two\n", "holds text, not numbers"),
+        ("x.csv", b"a,b,kind\n1,2,one\n1,two\n", "Row 3 of .* has 2 cells, the first has 3"),
+        ("x.csv", b"a,kind\n1,one\n,two\n2,one\n3,two\n", "column 'a' of .* holds nothing"),
+    ],
+)
+def test_a_file_that_is_not_what_it_says_is_refused_in_words_a_person_understands(name, content, said, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FileError, match=said):
+        read(tmp_path / name, labels=None if "text" in said or "begin" in said else "kind")
+
+
+def test_an_array_without_rows_is_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((0, 4)))
+    with pytest.raises(FileError, match="without rows"):
+        read(tmp_path / "x.npy")
+
+
+def test_quoted_labels_and_blank_lines_are_read_beside_numbers(tmp_path):
+    (tmp_path / "x.csv").write_text('kind,a,b\n"one, two",1,2\n\n three ,3,4.5\n')
+    table = read(tmp_path / "x.csv", labels="kind")
+    np.testing.assert_array_equal(table.X, [[1, 2], [3, 4.5]])
+    assert [label.strip() for label in table.labels] == ["one, two", "three"]
+    assert table.columns == ["a", "b"]

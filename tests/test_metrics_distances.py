@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.spatial
@@ -20,7 +22,9 @@ from lowfold.metrics import (
     label_accuracy,
     normalized_stress,
     procrustes_distance,
+    ranks,
     residual_variance,
+    shepard,
     shepard_correlation,
     silhouette,
     stability,
@@ -40,6 +44,36 @@ def test_shepard_correlation_is_scipys_over_all_pairs(method, wanted, ties):
     D, E = (np.linalg.norm(A - A[7], axis=1) for A in (X, Y))
     others = np.arange(150) != 7
     assert found.per_point[7] == pytest.approx(wanted(D[others], E[others])[0], abs=1e-7)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_ranks_counted_in_passes_are_those_of_all_pairs_at_once(ties, dtype, monkeypatch):
+    X, Y = cloud(120, 5).astype(dtype), cloud(120, 5)[:, 1:3].astype(dtype)
+    if ties:
+        X, Y = X.round(), Y.round()
+    at_once = shepard_correlation(X, Y)
+    monkeypatch.setattr(ranks, "SORTED", 1000)  # of 7,140 pairs
+    monkeypatch.setattr(ranks, "HELD", 1000)
+    monkeypatch.setattr(ranks, "STREAMED", 333)
+    found = shepard_correlation(X, Y)
+    assert found.value == pytest.approx(at_once.value, abs=1e-13)
+    np.testing.assert_array_equal(found.per_point, at_once.per_point)
+    assert shepard_correlation(X, np.zeros_like(Y)).value == 0
+
+
+def test_the_exact_rank_correlation_keeps_no_pairs(monkeypatch):
+    X = cloud(1200, 3)
+    monkeypatch.setattr(ranks, "SORTED", 30_000)
+    monkeypatch.setattr(ranks, "HELD", 30_000)
+    monkeypatch.setattr(ranks, "STREAMED", 10_000)
+    monkeypatch.setattr(shepard, "BLOCK_BYTES", 100_000)
+    shepard_correlation(X[:50], X[:50, :2])
+    tracemalloc.start()
+    shepard_correlation(X, X[:, :2], sample=None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 1200 * 1199 / 2, "less than one number for each pair"
 
 
 @pytest.mark.parametrize("method", ["spearman", "pearson"])

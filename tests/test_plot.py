@@ -16,18 +16,17 @@ from lowfold import (
     ParameterError,
     markov,
     metrics,
+    plot,
 )
+from lowfold.plot.colors import OKABE_ITO, PETROFF, as_rgb, coloring
+from lowfold.plot.images import without_overlap
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
-pyplot.switch_backend("agg")
-
-from lowfold import plot  # noqa: E402
-from lowfold.plot.colors import OKABE_ITO, PETROFF, as_rgb, coloring  # noqa: E402
-from lowfold.plot.images import without_overlap  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def _figures_are_closed():
+    pyplot.switch_backend("agg")
     yield
     pyplot.close("all")
 
@@ -185,3 +184,18 @@ def test_a_missing_matplotlib_is_asked_for_by_name(run_script):
     )
     assert "lowfold[plot]" in said
     assert issubclass(DataError, LowfoldError)
+
+
+def test_names_cover_neither_each_other_nor_points(ax):
+    crowded = np.array([[0, 0], [0.02, 0.01], [0.03, -0.02], [0.5, 0.5], [1, 1], [1, 0], [0.97, 0.02]], float)
+    plot.scatter(crowded, ax=ax, size=10)
+    texts = plot.names(ax, crowded, ["Lyons", "Geneva", "Marseilles", "Paris", "Athens", "Rome", "Milan"])
+    assert sorted(text.get_text() for text in texts)[0] == "Athens"
+    boxes = [text.get_window_extent() for text in texts]
+    frame = ax.get_window_extent()
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+        assert not any(box.contains(*place) for place in ax.transData.transform(crowded))
+        assert frame.x0 <= box.x0 <= box.x1 <= frame.x1
+    with pytest.raises(DataError, match="2 names were given for 7 points"):
+        plot.names(ax, crowded, ["a", "b"])

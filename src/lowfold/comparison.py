@@ -16,7 +16,7 @@ from sklearn.base import clone
 from lowfold.affinity.perplexity import WIDTH, scales
 from lowfold.backend import resources
 from lowfold.errors import LowfoldError, ParameterError
-from lowfold.estimator import Estimator
+from lowfold.estimator import Estimator, tell_stage
 from lowfold.methods import METHODS
 from lowfold.metrics import label_accuracy, shepard_correlation, silhouette
 from lowfold.metrics.coranking import coranked
@@ -27,6 +27,7 @@ from lowfold.neighbors.sharing import shared_neighbors
 from lowfold.options import documented, option
 from lowfold.types import Floats
 
+JUDGING = "judging"  # what the stage is called, before the method's name
 Methods = Iterable[str | Estimator] | Mapping[str, str | Estimator]
 
 
@@ -117,10 +118,11 @@ def compare(
             if callback is not None:
                 callback(title)
             fits.append(_fitted(title, model, data.values))
-    entries = [
-        fit if fit.model is None else replace(fit, scores=judge(data.values, fit.model.embedding_, labels, judging))
-        for fit in fits
-    ]
+    entries = []
+    for fit in fits:
+        tell_stage(f"{JUDGING} {fit.name}")
+        Y = fit.embedding
+        entries.append(fit if Y is None else replace(fit, scores=judge(data.values, Y, labels, judging)))
     return Comparison(entries, shared.searches)
 
 
@@ -129,11 +131,14 @@ def judge(X: Any, Y: Any, labels: Any = None, judging: Judging | None = None) ->
     how = Judging() if judging is None else judging
     n = len(Y)
     k = min(how.k, max(1, n - 2))
+    tell_stage("neighbours kept")
     found = coranked(X, Y, [k], how, area=True)
     scores = {name: found.score(getattr(found, name)) for name in ("trustworthiness", "continuity", "recall")}
     scores["R_NX area"] = mean_score(found.areas, found.points, n)
+    tell_stage("distances")
     scores["Shepard"] = shepard_correlation(X, Y, metric=how.metric, sample=_pair_sample(how), n_jobs=how.n_jobs)
     if labels is not None:
+        tell_stage("labels")
         scores["labels"] = label_accuracy(Y, labels, min(10, n - 1), sample=how.sample, n_jobs=how.n_jobs)
         if 2 <= len(np.unique(labels)) < n:
             scores["silhouette"] = silhouette(Y, labels, sample=how.sample, n_jobs=how.n_jobs)
@@ -196,7 +201,10 @@ def _fitted(title: str, model: Estimator, X: Any) -> Entry:
 
 
 class PeakMemory:
-    """Watches how far the memory of this process rises above what it was: `peak`, in bytes."""
+    """Watches how far the memory of this process rises above what it was: `peak`, in bytes.
+
+    The system's own count of the peak is taken where it can be begun anew; else the memory is looked at all the time.
+    """
 
     INTERVAL = 0.005  # seconds between two looks
 
@@ -206,18 +214,26 @@ class PeakMemory:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> PeakMemory:
+        self._counted = resources.forget_peak()
         self._start = resources.resident_memory()
-        self._thread.start()
+        if not self._counted:
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        if self._counted:
+            self._take(resources.peak_memory())
+        else:
+            self._stop.set()
+            self._thread.join()
+
+    def _take(self, now: int | None) -> None:
+        if now is not None and self._start is not None:
+            self.peak = float(np.fmax(self.peak, max(0, now - self._start)))
 
     def _watch(self) -> None:
-        while self._start is not None:
-            now = resources.resident_memory()
-            self.peak = float(np.fmax(self.peak, max(0, (now or 0) - self._start)))
+        while True:
+            self._take(resources.resident_memory())
             if self._stop.wait(self.INTERVAL):
                 return
 

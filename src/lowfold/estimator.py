@@ -132,8 +132,24 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         return tags
 
 
-# Told the name of each stage of a fit as it begins; a progress bar listens here.
+# Told the name of each stage of a fit as it begins, and how much of a long piece of work is done; a progress bar
+# listens here.
 stage_listener: ContextVar[Callable[[str], Any] | None] = ContextVar("lowfold_stage_listener", default=None)
+share_listener: ContextVar[Callable[[float], Any] | None] = ContextVar("lowfold_share_listener", default=None)
+
+
+def tell_stage(name: str) -> None:
+    """Says to who listens that a stage begins."""
+    listener = stage_listener.get()
+    if listener is not None:
+        listener(name)
+
+
+def tell_share(done: float, whole: float) -> None:
+    """Says to who listens how much of the work is done: of a file that is read, of rows that are placed."""
+    listener = share_listener.get()
+    if listener is not None and whole > 0:
+        listener(min(1.0, done / whole))
 
 
 class Stopwatch:
@@ -145,9 +161,7 @@ class Stopwatch:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Adds the time spent inside to the stage."""
-        listener = stage_listener.get()
-        if listener is not None:
-            listener(name)
+        tell_stage(name)
         start = time.perf_counter()
         try:
             yield

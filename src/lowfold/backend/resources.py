@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import mmap
 from pathlib import Path
 
@@ -61,3 +62,26 @@ def resident_memory() -> int | None:
     except (OSError, IndexError):
         return None
     return int(pages) * mmap.PAGESIZE
+
+
+def forget_peak() -> bool:
+    """Begins to count the peak of this process's memory anew; whether the system can.
+
+    What was freed is given back first: memory that is kept for later would hide what the next piece of work takes.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return peak_memory() is not None
+
+
+def peak_memory() -> int | None:
+    """Bytes that this process held at most since `forget_peak`, or None where the system does not tell."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return None

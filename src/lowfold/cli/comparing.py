@@ -9,42 +9,47 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from lowfold import files
+from lowfold.cli.estimates import plan_for_all
+from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pictures import picture
-from lowfold.cli.progress import Progress
+from lowfold.cli.progress import ESTIMATED_FROM, Progress, read_table
+from lowfold.cli.scoring import neighbors_to_compare
 from lowfold.comparison import Judging, compare
-from lowfold.errors import FileError
+from lowfold.errors import DataError
 from lowfold.methods import METHODS
 from lowfold.model_file.container import write_whole
 
 
 def compare_methods(chosen: Namespace) -> int:
     """Fits several methods to a file and prints the table of quality, time and memory."""
-    if chosen.output and not str(chosen.output).endswith(".csv"):
-        raise FileError(f"{chosen.output} cannot be written: the table is a csv file. Rename it.")
+    check_outputs(chosen, table=True)
     names = list(METHODS) if chosen.methods == "all" else [name.strip() for name in chosen.methods.split(",")]
-    table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
-    labels = None if table.labels is None else np.unique(table.labels, return_inverse=True)[1]
     progress = Progress(quiet=chosen.quiet)
+    table = read_table(chosen, progress)
+    labels = None if table.labels is None else np.unique(table.labels, return_inverse=True)[1]
+    judging = Judging(k=neighbors_to_compare(chosen.k, table.X.shape[0]))
+    if progress.shown and table.X.shape[0] >= ESTIMATED_FROM:
+        with progress.running("each method on a few rows, to tell the time"):
+            plan = plan_for_all(names, table.X, progress.part)
+        progress.plan = plan
     with progress.running("comparing"):
-        found = compare(
-            table.X, names, labels=labels, judging=Judging(k=chosen.k), callback=lambda name: _named(progress, name)
-        )
+        found = compare(table.X, names, labels=labels, judging=judging, callback=progress.part)
     print(found)
     if chosen.output:
         content = _text(found.rows()).encode()
         write_whole(chosen.output, lambda file: _put(file, content))
-    if chosen.plot:
-        picture(chosen.plot, lambda plot: plot.grid(found.maps, table.labels)[0].figure)
-    return 0 if found.maps else 1
+        chosen.written.append(chosen.output)
+    if chosen.plot and found.maps:
+        with progress.running("drawing"):
+            picture(chosen.plot, lambda plot: plot.grid(found.maps, table.labels)[0].figure)
+        chosen.written.append(chosen.plot)
+    if not found.maps:
+        raise DataError(f"No method could embed {chosen.data}; the table says why of each. Choose others.")
+    return 0
 
 
 def _put(file: BinaryIO, content: bytes) -> None:
     file.write(content)
-
-
-def _named(progress: Progress, name: str) -> None:
-    progress.title = name
 
 
 def _text(rows: list[dict[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -11,8 +12,8 @@ from scipy.sparse import issparse
 
 from lowfold import files
 from lowfold.backend import native, resources
-from lowfold.cli.estimates import seconds_for
-from lowfold.cli.progress import Progress
+from lowfold.cli.estimates import TRIALS, Needs, needs_of_all
+from lowfold.cli.progress import Progress, is_finite, read_table
 from lowfold.errors import LowfoldError
 from lowfold.methods import METHODS
 from lowfold.metrics import intrinsic_dimension
@@ -29,64 +30,72 @@ def info(chosen: Namespace) -> int:
         print(f"memory: {free / 1e9:.1f} GB available")
     if chosen.data is None:
         return 0
-    table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
+    progress = Progress(quiet=chosen.quiet)
+    table = read_table(chosen, progress, missing=True)
     X = table.X
-    _describe(X, table)
-    with Progress(quiet=chosen.quiet).running("trying each method on a few rows"):
-        rows = [(name, *_needs(name, X)) for name in METHODS]
+    with progress.running("looking at the data"):
+        lines = list(_description(X, table))
+    print("\n".join(lines))
+    if not is_finite(X):
+        return 0
+    with progress.running("trying each method on a few rows"):
+        needs = needs_of_all(METHODS, X, progress.part)
     print(f"{'method':<22}{'seconds':>10}{'MB':>10}")
-    for name, seconds, memory in rows:
-        shown = "-" if seconds is None else f"{seconds:.1f}" if seconds < LONG else f"{seconds:.0f}"
-        room = "" if free is None or memory is None or memory < free else "  more than there is"
-        print(f"{name:<22}{shown:>10}{'-' if memory is None else format(memory / 1e6, '.0f'):>10}{room}")
-    print("seconds are estimated from fits to a few hundred rows")
+    for name, need in needs.items():
+        print(f"{name:<22}{_row(need, free)}")
+    print("With default parameters, beside the data themselves.", _how_sure(X.shape[0]))
     return 0
 
 
-def _describe(X: Any, table: files.Table) -> None:
+def _how_sure(n: int) -> str:
+    if n <= TRIALS[-1]:
+        return "Seconds as these data took just now; a second time may differ by half."
+    sizes = " and ".join(map(str, TRIALS))
+    return f"Continued from fits to {sizes} of the rows: right within a factor of three, seldom worse."
+
+
+def _row(need: Needs | None, free: int | None) -> str:
+    if need is None:
+        return f"{'-':>10}{'-':>10}  not with its defaults"
+    shown = f"{need.seconds:.1f}" if need.seconds < LONG else f"{need.seconds:.0f}"
+    room = "" if free is None or need.memory < free else "  more than there is"
+    return f"{shown:>10}{need.memory / 1e6:>10.0f}{room}"
+
+
+def _description(X: Any, table: files.Table) -> Iterator[str]:
     n, d = X.shape
     kind = f"sparse, {X.nnz / (n * d):.1%} filled, " if issparse(X) else ""
-    print(f"{n} rows, {d} columns ({kind}{X.dtype})")
+    yield f"{n} rows, {d} columns ({kind}{X.dtype})"
     if table.labels is not None:
         values, counts = np.unique(table.labels, return_counts=True)
-        print(f"labels: {len(values)} different, the smallest group has {counts.min()}")
-    dense = X.data if issparse(X) else X
-    bad = int(np.size(dense) - np.isfinite(dense.astype(np.float64)).sum())
-    if bad:
-        print(f"{bad} values are missing or infinite: fill them, or leave their rows out")
+        yield f"labels: {len(values)} different, the smallest group has {counts.min()}"
+    if not is_finite(X):
+        bad = (~np.isfinite(X.data if issparse(X) else X)).sum()
+        yield f"{bad} values are missing or infinite: fill them, or leave their rows out; no method can be tried"
         return
     if not issparse(X):
-        _scales(X.astype(np.float64), table.columns)
+        yield from _scales(X.astype(np.float64), table.columns)
     try:
         for method in ("two_nn", "mle"):
-            print(f"intrinsic dimension ({method}): {intrinsic_dimension(X, method):.1f}")
+            yield f"intrinsic dimension ({method}): {intrinsic_dimension(X, method):.1f}"
     except (LowfoldError, ValueError) as error:
-        print(f"intrinsic dimension: not known ({error})")
+        yield f"intrinsic dimension: not known ({error})"
 
 
-def _scales(X: Any, columns: list[str] | None) -> None:
+def _scales(X: Any, columns: list[str] | None) -> Iterator[str]:
     spread = X.std(axis=0)
     names = columns or [f"column{i + 1}" for i in range(X.shape[1])]
     largest, smallest = int(np.argmax(spread)), int(np.argmin(np.where(spread > 0, spread, np.inf)))
     constant = int((spread == 0).sum())
-    print(f"standard deviations: {names[smallest]} {spread[smallest]:.3g} to {names[largest]} {spread[largest]:.3g}")
+    yield f"standard deviations: {names[smallest]} {spread[smallest]:.3g} to {names[largest]} {spread[largest]:.3g}"
     if constant:
-        print(f"{constant} columns are constant")
+        yield f"{constant} columns are constant" if constant > 1 else "1 column is constant"
     varying = spread[spread > 0]
     if len(varying) and varying.max() > 100 * varying.min() and columns is not None:
-        print("columns differ more than a hundredfold in scale: the largest will decide; divide each by its own first")
+        yield "columns differ more than a hundredfold in scale: the largest will decide; divide each by its own first"
     equal = len(X) - len(np.unique(X, axis=0)) if X.size <= 10_000_000 else 0
     if equal:
-        print(f"{equal} rows are copies of others")
-
-
-def _needs(name: str, X: Any) -> tuple[float | None, float | None]:
-    model = METHODS[name]()
-    try:
-        memory = float(model.estimate(*X.shape))
-        return seconds_for(model, X), memory
-    except (LowfoldError, ValueError):
-        return None, None
+        yield f"{equal} rows are copies of others" if equal > 1 else "1 row is a copy of another"
 
 
 def methods(chosen: Namespace) -> int:
@@ -106,6 +115,7 @@ def demo(chosen: Namespace) -> int:
     """Writes the demo's pictures and its index.html."""
     from lowfold.demo import run
 
+    chosen.written.append(f"the pictures drawn so far in {chosen.output}")
     page = run(chosen.output, only=chosen.only)
     print(f"{page}: open it in a browser")
     return 0

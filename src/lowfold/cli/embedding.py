@@ -11,10 +11,9 @@ import numpy as np
 
 from lowfold import files
 from lowfold.cli.flags import model_of
-from lowfold.cli.pictures import check_picture, picture
-from lowfold.cli.progress import Interrupted, Progress, fit
-from lowfold.errors import FileError
-from lowfold.files.writing import check_ending
+from lowfold.cli.outputs import check_outputs
+from lowfold.cli.pictures import picture
+from lowfold.cli.progress import Interrupted, Progress, fit, placed, read_table
 from lowfold.methods import METHODS
 from lowfold.model_file import load, save
 
@@ -23,20 +22,24 @@ INTERRUPTED = 130
 
 def embed(chosen: Namespace) -> int:
     """Fits a method to a file; writes the map, its picture and the model. Ctrl-C keeps the best map so far."""
-    _check_outputs(chosen, "output", "plot", "save")
+    check_outputs(chosen)
     model = model_of(METHODS[chosen.method], chosen)
-    table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
     progress = Progress(quiet=chosen.quiet)
+    table = read_table(chosen, progress, missing=getattr(model, "metric", None) == "precomputed")
     status = 0
     try:
         model = fit(model, table.X, progress)
     except Interrupted as interrupt:
         model, status = interrupt.model, INTERRUPTED
+    except KeyboardInterrupt:
+        chosen.interrupted = "before there was a map"
+        raise
     _write_map(chosen, model.embedding_, table, chosen.method)
-    if chosen.save and status == 0:
+    if chosen.save:
         save(model, chosen.save)
+        chosen.written.append(chosen.save)
     if status:
-        kept = f"the best map so far, after {model.n_iter_} iterations, was kept"
+        kept = f"the best map so far, after {getattr(model, 'n_iter_', 0)} iterations, was kept"
         print(f"lowfold: interrupted; {kept}.", file=sys.stderr)
     elif not chosen.quiet:
         print(f"{chosen.method}: {len(model.embedding_)} points in {model.embedding_.shape[1]} dimensions")
@@ -46,16 +49,17 @@ def embed(chosen: Namespace) -> int:
 
 def transform(chosen: Namespace) -> int:
     """Places the rows of a file in a saved map."""
-    _check_outputs(chosen, "output", "plot")
+    check_outputs(chosen)
     model = load(chosen.model)
-    table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
     progress = Progress(quiet=chosen.quiet)
-    with progress.running("placing"):
-        Y = model.transform(table.X)
+    table = read_table(chosen, progress, missing=getattr(model, "metric", None) == "precomputed")
+    Y = placed(model, table.X, progress)
     names = {cls: name for name, cls in METHODS.items()}
     method = names.get(type(model), type(model).__name__.lower())
     if chosen.plot:
-        picture(chosen.plot, lambda plot: _on_map(plot, model.embedding_, Y, table.labels))
+        with progress.running("drawing"):
+            picture(chosen.plot, lambda plot: _on_map(plot, model.embedding_, Y, table.labels))
+        chosen.written.append(chosen.plot)
     _write_map(chosen, Y, table, method, plot=False)
     if not chosen.quiet:
         print(f"{method}: placed {len(Y)} points")
@@ -63,11 +67,16 @@ def transform(chosen: Namespace) -> int:
 
 
 def _write_map(chosen: Namespace, Y: Any, table: files.Table, method: str, *, plot: bool = True) -> None:
+    progress = Progress(quiet=chosen.quiet)
     if chosen.output:
-        files.write(chosen.output, Y, method=method, labels=table.labels, source=chosen.data)
+        with progress.running(f"writing {Path(chosen.output).name}"):
+            files.write(chosen.output, Y, method=method, labels=table.labels, source=chosen.data)
+        chosen.written.append(chosen.output)
     if plot and chosen.plot:
         title = f"{method}: {Path(chosen.data).name}"
-        picture(chosen.plot, lambda draw: draw.scatter(Y, table.labels, title=title).figure)
+        with progress.running("drawing"):
+            picture(chosen.plot, lambda draw: draw.scatter(Y, table.labels, title=title).figure)
+        chosen.written.append(chosen.plot)
     if not (chosen.output or chosen.plot or getattr(chosen, "save", None)):
         np.savetxt(sys.stdout, Y, delimiter=",", fmt="%.9g", header=_header(method, Y), comments="")
 
@@ -82,17 +91,3 @@ def _on_map(plot: Any, old: Any, new: Any, labels: Any) -> Any:
     ax.collections[0].set_color("#cccccc") if ax.collections else None
     plot.scatter(new, labels, ax=ax, title=f"{len(new)} new points among {len(old)}")
     return ax.figure
-
-
-def _check_outputs(chosen: Namespace, *names: str) -> None:
-    """Refuses what cannot be written before any work is done."""
-    for name in names:
-        path = getattr(chosen, name, None)
-        if path is None:
-            continue
-        if not Path(path).absolute().parent.is_dir():
-            raise FileError(f"{path} cannot be written: its folder does not exist. Make it, or choose another.")
-        if name == "output":
-            check_ending(path)
-        elif name == "plot":
-            check_picture(path)

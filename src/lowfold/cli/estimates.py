@@ -1,46 +1,207 @@
-"""How long a fit will take: trials on few rows, continued by the power of n that they show."""
+"""What a fit will take: trials on a few thousand rows, continued by how the time of each stage grows.
+
+A stage takes a + b n^p seconds; two trials tell a and b, and what the stage does tells p: 1 where rows are treated one
+by one, 2 where all pairs are. An optimisation's time is that of an iteration, times how many the schedule takes for n
+points. Memory is the method's own estimate, corrected by the larger trial. What cannot be seen in a few rows is how
+long an optimisation or an eigensolver will go on.
+"""
 
 from __future__ import annotations
 
 import math
 import time
 import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from lowfold.comparison import JUDGING, Judging, PeakMemory, judge
 from lowfold.errors import LowfoldError
 from lowfold.estimator import Estimator
+from lowfold.methods import METHODS
+from lowfold.metrics.score import EXACT_UP_TO, SAMPLED
+from lowfold.options import parameters
+from lowfold.spectral.graph_method import GraphMethod
+from lowfold.spectral.kernel_pca import KEPT_SIZE, KernelPCA
+from lowfold.spectral.patch_method import PatchMethod
 
-TRIALS = (500, 1_000)  # rows
-LEAST_POWER, MOST_POWER = 1.0, 3.0  # of n, in the time of any method
+TRIALS = (2_000, 4_000)  # rows: enough for each method to go the way it goes on many
+SEARCH, PAIRS = 1.15, 2.0  # powers of n in the time of a neighbour search, and of what looks at all pairs
+GROWTH = {
+    "neighbours": SEARCH, "graph": SEARCH, "affinities": SEARCH, "local problems": 1.0, "centre": 1.0,
+    "project": 1.0, "layout": 1.0, "optimisation": 1.0, "finish": 1.0, "rest": 1.0, "shortest paths": 2.4,
+    "kernel": PAIRS, "distances": PAIRS,
+}  # fmt: skip
+ITERATED = ("optimisation", "layout")
+SOLVED = 0.7  # in that of eigenvectors of a sparse graph: past a few thousand points a filter takes over from factors
+TRIAL_WORK = {"spectral": 1.0, "stress": 10.0, "force": 3.0}  # how long the trials of a method take beside each other
+RENEWED = 1.7  # what a product with a kernel made anew takes, beside making it; and more are needed of more rows
+TELLING = 30_000_000  # bytes: a trial that needs less tells nothing about the estimate of memory
+FACTORS, MOST_FILL = 2.25, 1.6  # powers of n in the time and the memory of factors that fill in
 
 
-def seconds_for(model: Estimator, X: Any) -> float | None:
-    """About how long a fit to X will take; None where it cannot be done."""
-    n = X.shape[0]
-    sizes = [size for size in TRIALS if size < n] or [n]
-    rng = np.random.default_rng(0)
-    times = []
-    for size in sizes:
-        rows = X if size == n else X[np.sort(rng.choice(n, size, replace=False))]
-        seconds = _trial(model, rows)
-        if seconds is None:
-            return None
-        times.append(seconds)
-    if len(times) == 1:
-        return times[0]
-    power = math.log(max(times[1], 1e-6) / max(times[0], 1e-6)) / math.log(sizes[1] / sizes[0])
-    return times[1] * (n / sizes[1]) ** min(MOST_POWER, max(LEAST_POWER, power))
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Seconds of each stage, in their order, and bytes of memory, of a fit."""
+
+    stages: dict[str, float]
+    memory: float
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole fit."""
+        return sum(self.stages.values())
 
 
-def _trial(model: Estimator, rows: Any) -> float | None:
-    start = time.perf_counter()
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A fit to n rows: seconds of each stage, iterations, products with an eigenproblem's matrix, bytes at the peak."""
+
+    n: int
+    stages: dict[str, float]
+    iterations: int
+    products: int
+    memory: float
+
+
+def needs_for(model: Estimator, X: Any) -> Needs | None:
+    """About what a fit to X will need; None where it cannot be done."""
+    n, largest = X.shape[0], TRIALS[-1]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            clone(model).fit(rows)
+        memory = float(model.estimate(*X.shape))
+        trials = [_trial(model, _some(X, size)) for size in (TRIALS if n > largest else (n,))]
     except (LowfoldError, ValueError):
         return None
-    return time.perf_counter() - start
+    if len(trials) == 1:
+        return Needs(trials[0].stages, max(memory, trials[0].memory))
+    stages = {stage: _continued(model, stage, trials, n) for stage in trials[-1].stages}
+    return Needs(stages, _memory(model, memory, trials, X))
+
+
+def _memory(model: Estimator, memory: float, trials: list[Trial], X: Any) -> float:
+    """The method's own estimate, corrected by the larger trial where it depends on more than the shape of the data.
+
+    Matrices of all pairs have the data's own type; factors of a sparse matrix fill in by how the points lie.
+    """
+    small, large = trials
+    if large.memory < TELLING:
+        return memory
+    if isinstance(model, PatchMethod):
+        growth = math.log(large.memory / max(small.memory, 1.0)) / math.log(large.n / small.n)
+        return large.memory * (X.shape[0] / large.n) ** min(MOST_FILL, max(1.0, growth))
+    if _is_quadratic(model, X.shape[0]):
+        return memory * min(1.0, large.memory / model.estimate(large.n, X.shape[1]))
+    return memory
+
+
+def plan_for(model: Estimator, X: Any) -> dict[str, float]:
+    """Seconds of each stage of a fit to X, in their order; nothing where that cannot be told."""
+    needs = needs_for(model, X)
+    return {} if needs is None else {stage: seconds for stage, seconds in needs.stages.items() if stage != "rest"}
+
+
+def needs_of_all(names: Iterable[str], X: Any, callback: Callable[[str, float], Any]) -> dict[str, Needs | None]:
+    """What each method would need; callback: told each one's name, and the share of the trials before it."""
+    found: dict[str, Needs | None] = {}
+    known = [name for name in names if name in METHODS]
+    work = [TRIAL_WORK[METHODS[name].__module__.split(".")[1]] for name in known]
+    for number, name in enumerate(known):
+        callback(name, sum(work[:number]) / sum(work))
+        found[name] = needs_for(METHODS[name](), X)
+    return found
+
+
+def plan_for_all(names: Iterable[str], X: Any, callback: Callable[[str, float], Any]) -> dict[str, float]:
+    """Seconds of each method's fit to X, then of judging each; callback as in `needs_of_all`."""
+    plans = needs_of_all(names, X, callback)
+    fits = {name: needs.seconds for name, needs in plans.items() if needs is not None}
+    seconds = _judging(X) if fits else 0.0
+    return fits | {f"{JUDGING} {name}": seconds for name in fits}
+
+
+def _judging(X: Any) -> float:
+    """Seconds of judging a map of X, from what a tenth of the points takes that are looked at."""
+    n = X.shape[0]
+    points = n if n <= EXACT_UP_TO else SAMPLED
+    Y = np.random.default_rng(0).standard_normal((n, 2))
+    start = time.perf_counter()
+    judge(X, Y, None, Judging(sample=max(2, points // 10)))
+    return 10 * (time.perf_counter() - start)
+
+
+def _continued(model: Estimator, stage: str, trials: list[Trial], n: int) -> float:
+    """Seconds of a stage for n rows: a + b n^p through both trials, if it grew at all; else b n^p."""
+    small, large = trials
+    if isinstance(model, KernelPCA) and stage == "eigenvectors" and n > KEPT_SIZE:  # each product makes it anew
+        return RENEWED * large.products * _continued(model, "kernel", trials, n)
+    power = _power(model, stage, n)
+    iterations = [1.0, 1.0, 1.0]
+    if stage in ITERATED and large.iterations and power < PAIRS:
+        iterations = [small.iterations, large.iterations, _iterations(model, large, n)]
+    before, after = small.stages.get(stage, 0.0) / iterations[0], large.stages[stage] / iterations[1]
+    slope = max(0.0, after - before) / (large.n**power - small.n**power)
+    constant = after - slope * large.n**power
+    if constant < 0 or slope == 0:  # more growth than the power allows, or none: noise
+        slope, constant = after / large.n**power, 0.0
+    return iterations[2] * (constant + slope * n**power)
+
+
+def _power(model: Estimator, stage: str, n: int) -> float:
+    """Of n, in the time of a stage."""
+    family = type(model).__module__.split(".")[1]
+    if family != "stress" and stage in GROWTH:
+        return GROWTH[stage]
+    if isinstance(model, PatchMethod):
+        return FACTORS
+    if family == "stress" or _is_quadratic(model, n):
+        return PAIRS
+    return SOLVED if family == "force" or isinstance(model, GraphMethod) else 1.0
+
+
+def _is_quadratic(model: Estimator, n: int) -> bool:
+    return model.estimate(n, 1) > 3 * model.estimate(max(1, n // 2), 1)
+
+
+def _iterations(model: Estimator, trial: Trial, n: int) -> float:
+    """How many a fit to n rows takes: those that the schedule prescribes, and of the others as many as the trial."""
+    planned = [_prescribed(model, size) for size in (trial.n, n)]
+    return max(1.0, trial.iterations - planned[0] + planned[1])
+
+
+def _prescribed(model: Estimator, n: int) -> int:
+    schedule = schedule_in(model)[1]
+    if hasattr(schedule, "phases"):
+        return sum(phase.iterations for phase in schedule.phases(n) if phase.tolerance is None)
+    return int(schedule.count(n)) if hasattr(schedule, "count") else 0
+
+
+def schedule_in(model: Estimator) -> tuple[str, Any]:
+    """(the name of the parameter that says how an optimisation goes, its value as a dataclass); ("", None) if none."""
+    for parameter in parameters(type(model)):
+        kinds = [kind for kind in parameter.types if "callback" in getattr(kind, "__dataclass_fields__", {})]
+        if kinds:
+            value = getattr(model, parameter.name)
+            named = {kind.__name__.lower(): kind for kind in kinds}
+            return parameter.name, value if is_dataclass(value) else named.get(str(value), kinds[0])()
+    return "", None
+
+
+def _some(X: Any, size: int) -> Any:
+    n = X.shape[0]
+    return X if size >= n else X[np.sort(np.random.default_rng(0).choice(n, size, replace=False))]
+
+
+def _trial(model: Estimator, rows: Any) -> Trial:
+    fitted = clone(model)
+    with warnings.catch_warnings(), PeakMemory() as memory:
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        fitted.fit(rows)
+        seconds = time.perf_counter() - start
+    stages = dict(fitted.report_.seconds)
+    stages["rest"] = max(0.0, seconds - math.fsum(stages.values()))
+    products = int(fitted.report_.findings.get("products", 0))
+    return Trial(rows.shape[0], stages, int(getattr(fitted, "n_iter_", 0)), products, memory.peak)

@@ -25,17 +25,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     chosen = _parser(given).parse_args(given)
+    chosen.written = []  # what is complete by now, for who presses Ctrl-C
     warnings.showwarning = _one_line
     try:
         return int(chosen.run(chosen) or 0)
-    except (LowfoldError, ValueError, MemoryError) as error:
-        return _failed(error)
-    except KeyboardInterrupt:
-        print("lowfold: interrupted; nothing was written.", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:  # the reader of a pipe has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except (LowfoldError, ValueError, MemoryError, OSError) as error:
+        return _failed(error)
+    except KeyboardInterrupt:
+        written = f"{', '.join(chosen.written)} had been written" if chosen.written else "nothing was written"
+        when = getattr(chosen, "interrupted", "")
+        print(f"lowfold: {' '.join(filter(None, ('interrupted', when)))}; {written}.", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _failed(error: BaseException) -> int:
@@ -56,7 +59,13 @@ def _parser(given: list[str]) -> argparse.ArgumentParser:
     _add_transform(commands)
     _add_compare(commands)
     _add_score(commands)
-    info = commands.add_parser("info", help="what a file holds, and what each method would need for it")
+    info = commands.add_parser(
+        "info",
+        help="what a file holds, and what each method would need for it",
+        description="What a file holds: shape, scales of the columns, intrinsic dimension. Then seconds and megabytes "
+        "that each method would need with its defaults, continued from fits to a few thousand of the rows: expect them "
+        "to be right within a factor of three. What a few rows cannot show is how long an optimisation goes on.",
+    )
     info.add_argument("data", nargs="?", help="file or folder of images; without: what this installation runs on")
     _data_flags(info)
     info.set_defaults(run=describing.info)
@@ -100,7 +109,9 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument("data", help="file or folder of images")
     compare.add_argument("--methods", default="pca,isomap,laplacian_eigenmaps,tsne,umap", metavar="A,B,...|all",
                          help="names separated by commas, or all")  # fmt: skip
-    compare.add_argument("-k", type=int, default=15, help="neighbours that are compared; default: 15")
+    compare.add_argument(
+        "-k", type=int, help="neighbours that are compared; default: 15, or fewer where there are fewer"
+    )
     compare.add_argument("-o", "--output", metavar="FILE", help="csv file for the table")
     compare.add_argument("--plot", metavar="FILE", help="picture of the maps side by side")
     _data_flags(compare)
@@ -111,7 +122,7 @@ def _add_score(commands: Any) -> None:
     score = commands.add_parser("score", help="judge a map: neighbours, distances, labels")
     score.add_argument("data", help="file or folder of images")
     score.add_argument("map", help="file of coordinates, a row for each row of the data")
-    score.add_argument("-k", type=int, default=15, help="neighbours that are compared; default: 15")
+    score.add_argument("-k", type=int, help="neighbours that are compared; default: 15, or fewer where there are fewer")
     score.add_argument("--sample", type=int, metavar="N", help="points looked at; default: up to 10,000 all")
     score.add_argument("-o", "--output", metavar="FILE", help="csv file for the scores of each point")
     score.add_argument("--plot", metavar="FILE", help="picture: trust at each point, quality over k, Shepard diagram")

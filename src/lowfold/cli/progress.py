@@ -1,4 +1,11 @@
-"""A line on the terminal that says how far a fit has come, and how long it will take; silent everywhere else."""
+"""A line on the terminal that says how far a fit has come, and how long it will take; silent everywhere else.
+
+The time left is known in three ways. Of what can be counted (rows of a file, rows that are placed, methods) it follows
+from the share that is done, of each stage by itself. Of an optimisation it is at most what its largest number of
+iterations takes at the pace so far. Of all else it is what the stages took on a few of the rows, continued to all of
+them (`estimates.py`), and scaled by how long the stages that are over really took. Where a stage takes longer, the line
+says so.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +13,28 @@ import dataclasses
 import sys
 import threading
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from lowfold.cli.estimates import seconds_for
-from lowfold.estimator import Estimator, stage_listener
-from lowfold.options import parameters
+from lowfold import files
+from lowfold.cli.estimates import plan_for, schedule_in
+from lowfold.comparison import JUDGING
+from lowfold.errors import DataError
+from lowfold.estimator import Estimator, share_listener, stage_listener, tell_share
 from lowfold.types import Step
 
 PATIENCE = 1.0  # seconds before anything is shown
 INTERVAL = 0.1
 WIDTH = 24
 ESTIMATED_FROM = 5_000  # rows, from which a trial on a few of them takes little beside the fit
+PIECES, SMALLEST_PIECE = 25, 500  # in which rows are placed, so that their share can be told
+TELLING = 0.3  # seconds: stages that were foreseen to take less tell nothing about the others
 
 
 class Progress:
@@ -30,20 +44,26 @@ class Progress:
         self.stream = sys.stderr if stream is None else stream
         self.shown = not quiet and bool(getattr(self.stream, "isatty", lambda: False)())
         self.title = ""
-        self.estimate: float | None = None  # seconds of the whole, where it can be told beforehand
-        self._stage = ""
-        self._iteration, self._total, self._loss = 0, 0, float("nan")
-        self._start = self._first_step = time.perf_counter()
+        self.plan: dict[str, float] = {}  # seconds foreseen of each stage, in their order
         self._drawn = 0
         self._stop = threading.Event()
+        self._begin("", 0)
+
+    def _begin(self, title: str, total: int) -> None:
+        self.title, self._total = title, total
+        self._part = self._stage = self._planned = ""
+        self._iteration, self._loss, self._done = 0, float("nan"), 0.0
+        self._whole = 0.0
+        self._furthest = 0.0  # the bar never goes back, whatever is known better by now
+        self._taken: dict[str, float] = {}
+        self._start = self._planned_start = self._share_start = self._first_step = time.perf_counter()
 
     @contextmanager
     def running(self, title: str, total: int = 0) -> Iterator[None]:
         """Shows what goes on inside."""
-        self.title, self._total, self._iteration, self._stage = title, total, 0, ""
-        self._start = time.perf_counter()
+        self._begin(title, total)
         self._stop.clear()
-        token = stage_listener.set(self.stage)
+        tokens = stage_listener.set(self.stage), share_listener.set(self.share if self.shown else None)
         thread = threading.Thread(target=self._draw, daemon=True) if self.shown else None
         if thread:
             thread.start()
@@ -54,11 +74,32 @@ class Progress:
             if thread:
                 thread.join()
             self._wipe()
-            stage_listener.reset(token)
+            stage_listener.reset(tokens[0])
+            share_listener.reset(tokens[1])
+
+    def part(self, name: str, done: float = 0.0) -> None:
+        """A part of the work begins that has stages of its own; done: the share of the whole before it, if known."""
+        self._whole = done
+        self._next_planned(name)
+        self._part, self._stage = name, ""
 
     def stage(self, name: str) -> None:
-        """A stage of the fit begins."""
-        self._stage = name
+        """A stage of the work begins."""
+        if name.startswith(JUDGING):
+            self.part(name)
+        elif not self._part:
+            self._next_planned(name)
+        self._stage, self._done, self._share_start = name, 0.0, time.perf_counter()
+
+    def _next_planned(self, name: str) -> None:
+        now = time.perf_counter()
+        if self._planned in self.plan:
+            self._taken[self._planned] = now - self._planned_start
+        self._planned, self._planned_start = name, now
+
+    def share(self, done: float) -> None:
+        """So much of the stage is done, from 0 to 1."""
+        self._done = done
 
     def step(self, step: Step) -> None:
         """An iteration is done."""
@@ -69,26 +110,49 @@ class Progress:
 
     def line(self) -> str:
         """What is shown now."""
-        elapsed = time.perf_counter() - self._start
-        parts = [self.title, self._stage]
-        share, left = self._share(elapsed)
+        now = time.perf_counter()
+        parts = [self.title, self._part, self._stage if self._stage != self._part else ""]
+        share, left = self._remaining(now)
         if self._iteration:
             parts.append(f"iteration {self._iteration}" + (f" of {self._total}" if self._total else ""))
         if not np.isnan(self._loss):
             parts.append(f"loss {self._loss:.4g}")
         text = " · ".join(part for part in parts if part)
+        elapsed = _clock(now - self._start)
         if share is None:
-            return f"{text} · {_clock(elapsed)}"
+            return f"{text} · {elapsed}{left}"
         filled = round(WIDTH * min(share, 1.0))
-        return f"{text} [{'#' * filled}{'.' * (WIDTH - filled)}] {_clock(elapsed)}, about {_clock(left)} left"
+        return f"{text} [{'#' * filled}{'.' * (WIDTH - filled)}] {elapsed}{left}"
 
-    def _share(self, elapsed: float) -> tuple[float | None, float]:
+    def _remaining(self, now: float) -> tuple[float | None, str]:
+        """(the share that is done, what is to be said about the time left)."""
+        elapsed, foreseen = now - self._start, self._foreseen(now)
         if self._iteration > 1 and self._total:
-            pace = (time.perf_counter() - self._first_step) / (self._iteration - 1)
-            return self._iteration / self._total, pace * max(0, self._total - self._iteration)
-        if self.estimate:
-            return min(0.99, elapsed / self.estimate), max(0.0, self.estimate - elapsed)
-        return None, 0.0
+            pace = (now - self._first_step) / (self._iteration - 1)
+            most = pace * max(0, self._total - self._iteration)
+            if foreseen is None or foreseen >= most:
+                self._furthest = max(self._furthest, self._iteration / self._total)
+                return self._furthest, f", at most {_clock(most)} left"
+        if foreseen is not None:
+            self._furthest = max(self._furthest, elapsed / max(elapsed + foreseen, 1e-9))
+            return self._furthest, f", about {_clock(foreseen)} left"
+        if self._whole:
+            return self._whole, f", about {_clock(elapsed * (1 - self._whole) / self._whole)} left"
+        if self._done:
+            left = (now - self._share_start) * (1 - self._done) / self._done
+            return self._done, f", about {_clock(left)} left" + (" of this stage" if self._stage else "")
+        return None, ", longer than foreseen" if self._planned in self.plan else ""
+
+    def _foreseen(self, now: float) -> float | None:
+        """Seconds left by the plan; None if there is none, or a stage takes longer than it says."""
+        if self._planned not in self.plan:
+            return sum(self.plan.values()) if self.plan and not self._planned else None
+        names = list(self.plan)
+        later = names[names.index(self._planned) + 1 :]
+        planned = sum(self.plan[name] for name in self._taken)
+        pace = sum(self._taken.values()) / planned if planned > TELLING else 1.0
+        here = pace * self.plan[self._planned] - (now - self._planned_start)
+        return here + pace * sum(self.plan[name] for name in later) if here >= 0 else None
 
     def _draw(self) -> None:
         if self._stop.wait(PATIENCE):
@@ -116,12 +180,34 @@ class Interrupted(KeyboardInterrupt):
         self.model = model
 
 
+def read_table(chosen: Namespace, progress: Progress, *, missing: bool = False) -> files.Table:
+    """The data of a command; missing: some of them may be, as distances that are not known are."""
+    with progress.running(f"reading {Path(chosen.data).name}"):
+        table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
+    if not missing and not is_finite(table.X):
+        bad = np.argwhere(~np.isfinite(table.X.data[:, None] if issparse(table.X) else table.X))
+        column = table.columns[bad[0, 1]] if table.columns else bad[0, 1] + 1
+        where = "" if issparse(table.X) else f", the first in row {bad[0, 0] + 1}, column {column} of the data"
+        count = "a value that is" if len(bad) == 1 else f"{len(bad)} values that are"
+        raise DataError(f"{chosen.data} holds {count} missing or infinite{where}. Fill them, or leave the rows out.")
+    return table
+
+
+def is_finite(X: Any) -> bool:
+    """Whether no value is missing or infinite."""
+    return bool(np.isfinite(X.data if issparse(X) else X).all())
+
+
 def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
     """Fits the model; its steps and stages are shown."""
+    name = type(model).__name__
     watched, total = with_callback(model, progress.step, X.shape[0])
-    if progress.shown and not total and X.shape[0] >= ESTIMATED_FROM:
-        progress.estimate = seconds_for(model, X)
-    with progress.running(type(model).__name__, total):
+    progress.plan = {}
+    if progress.shown and X.shape[0] >= ESTIMATED_FROM:
+        with progress.running(f"{name} on a few rows, to tell the time"):
+            plan = plan_for(model, X)
+        progress.plan = plan or {}
+    with progress.running(name, total):
         try:
             watched.fit(X)
         except KeyboardInterrupt:
@@ -134,20 +220,27 @@ def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
     return watched
 
 
+def placed(model: Estimator, X: Any, progress: Progress) -> Any:
+    """The rows of X in the model's map: in pieces, where somebody watches; each row is placed by itself anyway."""
+    n = X.shape[0]
+    piece = max(SMALLEST_PIECE, -(-n // PIECES)) if progress.shown else max(1, n)
+    parts = []
+    with progress.running("placing"):
+        for begin in range(0, n, piece):
+            parts.append(model.transform(X[begin : begin + piece]))
+            tell_share(begin + piece, n)
+    return np.concatenate(parts)
+
+
 def with_callback(model: Estimator, callback: Callable[[Step], Any], n: int) -> tuple[Estimator, int]:
     """(a copy whose schedule calls back, the most steps it takes); 0 steps for a method that takes none."""
     copy = type(model)(**model.get_params(deep=False))
-    for parameter in parameters(type(model)):
-        kinds = [kind for kind in parameter.types if "callback" in getattr(kind, "__dataclass_fields__", {})]
-        if not kinds:
-            continue
-        value = getattr(model, parameter.name)
-        named = {kind.__name__.lower(): kind for kind in kinds}
-        schedule = value if dataclasses.is_dataclass(value) else named.get(str(value), kinds[0])()
-        if getattr(schedule, "callback", None) is None:
-            setattr(copy, parameter.name, dataclasses.replace(schedule, callback=callback))  # type: ignore[type-var]
-        return copy, most_steps(schedule, n)
-    return copy, 0
+    name, schedule = schedule_in(model)
+    if schedule is None:
+        return copy, 0
+    if schedule.callback is None:
+        setattr(copy, name, dataclasses.replace(schedule, callback=callback))
+    return copy, most_steps(schedule, n)
 
 
 def most_steps(schedule: Any, n: int) -> int:

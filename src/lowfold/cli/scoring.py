@@ -8,35 +8,51 @@ from typing import Any
 import numpy as np
 
 from lowfold import files
+from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pictures import picture
-from lowfold.cli.progress import Progress
+from lowfold.cli.progress import Progress, read_table
 from lowfold.comparison import Judging, judge
-from lowfold.errors import DataError, FileError
-from lowfold.files.writing import check_ending
+from lowfold.errors import DataError, FileError, ParameterError
+from lowfold.estimator import tell_stage
 from lowfold.metrics import normalized_stress, shepard_correlation
 from lowfold.metrics.coranking import coranked
 
 
 def score(chosen: Namespace) -> int:
     """Prints how far a map can be trusted; writes the scores of each point and a picture."""
-    if chosen.output:
-        check_ending(chosen.output)
-    table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
+    check_outputs(chosen)
+    progress = Progress(quiet=chosen.quiet)
+    table = read_table(chosen, progress)
     Y = _coordinates(chosen.map, table.X.shape[0])
-    judging = Judging(k=chosen.k, sample="auto" if chosen.sample is None else chosen.sample)
-    with Progress(quiet=chosen.quiet).running("scoring"):
+    k = neighbors_to_compare(chosen.k, len(Y))
+    judging = Judging(k=k, sample="auto" if chosen.sample is None else chosen.sample)
+    with progress.running("scoring"):
         scores = judge(table.X, Y, table.labels, judging)
+        tell_stage("stress")
         scores["stress"] = normalized_stress(table.X, Y, sample=judging.sample)
         scores["Pearson"] = shepard_correlation(table.X, Y, "pearson", sample=judging.sample)
     looked = len(scores["trustworthiness"].points)
-    print(f"{len(Y)} points, {looked} looked at, k = {chosen.k}")
+    print(f"{len(Y)} points, {looked} looked at, k = {k}")
     for name, value in scores.items():
         print(f"{name:<16} {value}")
     if chosen.output:
-        _write_points(chosen.output, table.X, Y, judging)
+        with progress.running("scoring each point"):
+            _write_points(chosen.output, table.X, Y, judging)
+        chosen.written.append(chosen.output)
     if chosen.plot:
-        picture(chosen.plot, lambda plot: _figure(plot, table.X, Y, judging))
+        with progress.running("drawing"):
+            picture(chosen.plot, lambda plot: _figure(plot, table.X, Y, judging))
+        chosen.written.append(chosen.plot)
     return 0
+
+
+def neighbors_to_compare(k: int | None, n: int) -> int:
+    """The number that was asked for, if there are so many; else the usual one, or as many as there are."""
+    if k is None:
+        return min(Judging().k, max(1, n - 2))
+    if not 1 <= k <= n - 2:
+        raise ParameterError(f"-k {k} neighbours cannot be compared among {n} points. Use a number from 1 to {n - 2}.")
+    return k
 
 
 def _coordinates(path: str, n: int) -> Any:

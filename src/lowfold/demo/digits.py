@@ -9,6 +9,7 @@ import numpy as np
 
 from lowfold import datasets, plot
 from lowfold.comparison import Comparison, compare
+from lowfold.demo.rolls import COLUMNS, TITLE
 from lowfold.methods import METHODS
 from lowfold.metrics import quality_curve
 from lowfold.plot.canvas import pyplot
@@ -74,7 +75,10 @@ def every_method() -> tuple[Any, str, Comparison]:
     maps = {
         f"{entry.name}, {entry.seconds:.2f} s": entry.embedding for entry in found.entries if entry.model is not None
     }
-    axes = plot.grid(maps, label, columns=5)
+    axes = plot.grid(maps, label, columns=COLUMNS)
+    axes[0].figure.set_size_inches(2.55 * COLUMNS, 2.6 * -(-len(maps) // COLUMNS))
+    for ax in axes:
+        ax.title.set_fontsize(TITLE)
     sentence = (
         "1,797 digits of 8 x 8 pixels under every method with its own defaults, on one neighbour search. The table "
         "judges each map by the neighbours that it keeps (k = 15), by distances, and by how well labels can be read."
@@ -86,19 +90,19 @@ def trusted() -> tuple[Any, str, None]:
     """Per-point trust, quality curves and the Shepard diagram."""
     X, _ = datasets.digits()
     maps = _compared().maps
-    figure, axes = pyplot().subplots(1, 3, figsize=(17, 4.8), layout="constrained")
+    figure, axes = pyplot().subplots(1, 3, figsize=(15, 4.2), layout="constrained")
     plot.trust(X, maps["tsne"], ax=axes[0])
-    axes[0].set_title("t-SNE: " + axes[0].get_title())
+    axes[0].set_title("t-SNE, " + axes[0].get_title())
     curves = {name: quality_curve(X, maps[name]) for name in COMPARED}
     plot.quality(X, curves, ax=axes[1], title="neighbours kept, chance taken out")
     plot.shepard(X, maps["pca"], ax=axes[2])
-    axes[2].set_title("PCA: " + axes[2].get_title())
+    axes[2].set_title("PCA, " + axes[2].get_title())
     best = max(curves, key=lambda name: curves[name].area.value)
     low, high = np.quantile(quality_curve(X, maps["tsne"]).area.per_point, (0.05, 0.95))
     sentence = (
         f"Left: the share of its 15 nearest that t-SNE keeps beside each point. Middle: R_NX over all sizes of "
         f"neighbourhoods (largest area: {best}; of single points under t-SNE from {low:.2f} to "
         f"{high:.2f}). Right: distances "
-        f"in PCA's map over those in the data."
+        f"in PCA's map over those in the data, and their median."
     )
     return figure, sentence, None

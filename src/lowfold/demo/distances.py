@@ -26,7 +26,7 @@ def cities() -> tuple[Any, str, None]:
     D = roads.distances
     methods = [name for name in SCALING if name in METHODS]
     figure, axes = pyplot().subplots(
-        1, len(methods), figsize=(7.5 * len(methods), 6.5), layout="constrained", squeeze=False
+        1, len(methods), figsize=(4.5 * len(methods), 4.0), layout="constrained", squeeze=False
     )
     agreements = []
     for ax, name in zip(axes[0], methods, strict=True):
@@ -34,9 +34,8 @@ def cities() -> tuple[Any, str, None]:
         Y = Y @ orthogonal_procrustes(Y, roads.kilometres)[0]  # turned and mirrored as on a map, nothing else
         agreements.append(f"{name} {shepard_correlation(D, Y, 'pearson', metric='precomputed').value:.3f}")
         plot.scatter(Y, ax=ax, title=name, size=18)
-        for (x, y), city in zip(Y, roads.cities, strict=True):
-            ax.annotate(city, (x, y), (4, 3), textcoords="offset points", fontsize=9)
-        ax.margins(0.12)
+        ax.margins(0.1)
+        plot.names(ax, Y, roads.cities)
     sentence = (
         f"21 cities from the road distances between them alone, turned so that north is up. Correlation of distances "
         f"on the map with those by road: {', '.join(agreements)}."
@@ -46,6 +45,8 @@ def cities() -> tuple[Any, str, None]:
 
 def disks() -> tuple[Any, str, None]:
     """Euclidean, geodesic and diffusion distance from B to A across the bottleneck, and to C beyond it."""
+    from matplotlib.patheffects import withStroke
+
     X, _, (a, b, c) = datasets.two_disks()
     graph = NeighborGraph(n_neighbors=10).fit_transform(X)
     geodesic = GeodesicGraph(graph.maximum(graph.T).tocsr()).from_points(np.array([b]), 1)[0]
@@ -62,7 +63,8 @@ def disks() -> tuple[Any, str, None]:
         plot.scatter(X, distance, ax=ax, title=f"{name}: d(B,A) / d(B,C) = {distance[a] / distance[c]:.2f}")
         for point, letter in ((a, "A"), (b, "B"), (c, "C")):
             ax.plot(*X[point], "o", mfc="white", mec="black", ms=6)
-            ax.annotate(letter, X[point], (6, 6), textcoords="offset points", fontsize=13, weight="bold")
+            name = ax.annotate(letter, X[point], (6, 6), textcoords="offset points", fontsize=13, weight="bold")
+            name.set_path_effects([withStroke(linewidth=3, foreground="white")])
     sentence = (
         f"Two disks joined by a narrow bridge, coloured by the distance from B. A lies across the "
         f"bridge, C in B's own disk. "

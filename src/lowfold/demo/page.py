@@ -14,7 +14,7 @@ from typing import Any
 
 from lowfold.backend import native, resources
 from lowfold.demo import digits, distances, rolls
-from lowfold.errors import ParameterError
+from lowfold.errors import FileError, ParameterError
 from lowfold.model_file.container import write_whole
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -46,6 +46,9 @@ SECTIONS = (
     Section("homotopy", "Elastic embedding, from a point to a sheet", rolls.homotopy),
 )
 
+# Of those sections that take longer than the others, on two cores: what the time left is told by.
+SECONDS = {"swiss-roll": 12.0, "digits-methods": 14.0, "digits-trust": 6.0, "homotopy": 2.0}
+
 
 def run(folder: Any, *, only: str | None = None) -> Path:
     """Draws every section into the folder; returns the path of index.html."""
@@ -56,10 +59,14 @@ def run(folder: Any, *, only: str | None = None) -> Path:
         raise ParameterError(f"There is no section {only!r}. Use one of {', '.join(s.name for s in SECTIONS)}.")
     pyplot().switch_backend("agg")
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{target} is no folder for pictures: {error.strerror}. Choose another with -o.") from error
     start, parts = time.perf_counter(), []
-    for section in chosen:
-        print(f"{section.title} ...", end=" ", file=sys.stderr, flush=True)
+    for number, section in enumerate(chosen):
+        left = _left(chosen[:number], chosen[number:], time.perf_counter() - start)
+        print(f"{section.title}{left} ...", end=" ", file=sys.stderr, flush=True)
         begin = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a method says about itself stands in its report
@@ -74,6 +81,12 @@ def run(folder: Any, *, only: str | None = None) -> Path:
     return page
 
 
+def _left(done: list[Section], waiting: list[Section], elapsed: float) -> str:
+    """What is said about the time left, once something is done: by how long sections usually take."""
+    before, after = (sum(SECONDS.get(section.name, 0.5) for section in part) for part in (done, waiting))
+    return f" (about {elapsed * after / before:.0f} s left)" if done and after > 1 else ""
+
+
 def _save(figure: Any, path: Path) -> None:
     write_whole(path, lambda file: figure.savefig(file, format="png", dpi=90))
 
@@ -84,6 +97,7 @@ def _put(file: Any, content: bytes) -> None:
 
 def _figure(section: Section, sentence: str, table: str | None) -> str:
     picture = f'<img src="{section.name}.png" alt="{html.escape(section.title)}">'
+    picture = f'<a href="{section.name}.png" title="in full size">{picture}</a>'
     rows = "" if table is None else _table(table)
     return (
         f'<figure id="{section.name}"><h2>{html.escape(section.title)}</h2>{picture}'
@@ -101,7 +115,7 @@ def _table(comparison: Any) -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return "–" if value != value else f"{value:.3f}" if value < 100 else f"{value:.0f}"
+        return "–" if value != value else f"{value:.3f}" if abs(value) < 1 else f"{value:.4g}"
     return html.escape(str("–" if value is None else value))
 
 

@@ -17,6 +17,7 @@ from lowfold.spectral.pca import PCA
 
 NEIGHBORS = 12
 SIZE = 1000  # points of the swiss roll
+COLUMNS, TITLE = 6, 10  # panels side by side, and the size of what stands above each
 
 
 def spiral() -> tuple[Any, str, None]:
@@ -53,23 +54,22 @@ def every_method() -> tuple[Any, str, Comparison]:
     """All methods of the registry on the swiss roll, side by side."""
     X, sheet = datasets.swiss_roll(SIZE)
     found = compare(X, {name: _for_a_sheet(name) for name in METHODS})
-    figure = pyplot().figure(figsize=(16, 3.2 * (-(-(len(found.maps) + 1) // 5))), layout="constrained")
-    rows, columns = -(-(len(found.maps) + 1) // 5), 5
-    roll = figure.add_subplot(rows, columns, 1, projection="3d")
+    rows = -(-(len(found.maps) + 1) // COLUMNS)
+    figure = pyplot().figure(figsize=(2.45 * COLUMNS, 2.6 * rows), layout="constrained")
+    roll = figure.add_subplot(rows, COLUMNS, 1, projection="3d")
     roll.scatter(*X.T, c=sheet[:, 0], cmap="cividis", s=4, linewidths=0)
-    roll.set_title("the data")
+    roll.set_title("the data", fontsize=TITLE)
     roll.set_axis_off()
     roll.view_init(elev=8, azim=-72)
     roll.set_box_aspect((1, 1, 1), zoom=1.35)
-    axes = [figure.add_subplot(rows, columns, number + 2) for number in range(len(found.maps))]
+    axes = [figure.add_subplot(rows, COLUMNS, number + 2) for number in range(len(found.maps))]
     for ax, entry in zip(axes, [e for e in found.entries if e.model is not None], strict=True):
-        plot.scatter(
-            entry.embedding, sheet[:, 0], ax=ax, title=f"{entry.name}, {entry.seconds:.2f} s", legend=False, size=6
-        )
+        plot.scatter(entry.embedding, sheet[:, 0], ax=ax, legend=False, size=4)
+        ax.set_title(f"{entry.name}, {entry.seconds:.2f} s", fontsize=TITLE)
     sentence = (
-        f"{SIZE} points of a rolled-up sheet, coloured by their place along it. Isomap, the LLE family "
-        f"(best: Hessian LLE "
-        f"and LTSA) and diffusion unroll it; PCA and classical scaling, which keep straight distances, cannot."
+        f"{SIZE:,} points of a rolled-up sheet, coloured by their place along it. Isomap and the LLE family unroll it "
+        f"(modified and Hessian LLE and LTSA as the square that it is), Laplacian eigenmaps and diffusion put it in "
+        f"order along its length; PCA and scaling, which keep straight distances, cannot."
     )
     return figure, sentence, found
 
@@ -93,7 +93,7 @@ def homotopy() -> tuple[Any, str, None]:
     model = ElasticEmbedding(perplexity=10.0, strength=Homotopy(strength=1.0, steps=14)).fit(X)
     axes = plot.homotopy(model, sheet[:, 0], most=8)
     sentence = (
-        "The minimum of elastic embedding's energy, followed as the repulsion λ grows: at first "
+        "The swiss roll under elastic embedding: the minimum of its energy as the repulsion λ grows. At first "
         "everything lies near the "
         "lowest eigenvectors of the graph, then neighbours are pushed apart until the sheet is spread evenly."
     )

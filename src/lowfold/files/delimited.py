@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.errors import FileError
+from lowfold.files.counted import counted_lines
 
 DELIMITERS = (",", "\t", ";")
 
@@ -37,15 +39,11 @@ def read_delimited(path: Path, delimiter: str | None) -> dict[str, NDArray[Any]]
 
 
 def _values(path: Path, delimiter: str, names: list[str], *, header: bool) -> dict[str, NDArray[Any]]:
-    with warnings.catch_warnings(), contextlib.suppress(ValueError):  # numbers alone, which is quick
+    with warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore", UserWarning)  # no rows: said below
-        skip = _lines_before(path) if header else 0
-        separator = None if delimiter == " " else delimiter
-        X = np.loadtxt(path, delimiter=separator, skiprows=skip, ndmin=2, comments=None, encoding="utf-8-sig")
-        if X.shape[1] == len(names) and len(X):
-            return dict(zip(names, X.T, strict=True))
+        return _quickly(path, delimiter, names, header=header)
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if any(row)]
+        rows = [row for row in _rows(file, path, delimiter) if any(row)]
     rows = rows[1:] if header else rows
     if not rows:
         raise FileError(f"{path} has a header and no rows. Pass a file with a row for each point.")
@@ -53,6 +51,51 @@ def _values(path: Path, delimiter: str, names: list[str], *, header: bool) -> di
         if len(row) != len(names):
             raise FileError(f"Row {number} of {path} has {len(row)} cells, the first has {len(names)}. Fill or cut it.")
     return {name: _column([row[at] for row in rows], name, path, header) for at, name in enumerate(names)}
+
+
+def _quickly(path: Path, delimiter: str, names: list[str], *, header: bool) -> dict[str, NDArray[Any]]:
+    """The columns, those of numbers by NumPy; ValueError where a cell or a row is not what the first row promises."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = (row for row in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if any(row))
+        first = next((row for number, row in enumerate(rows) if number == header), [])
+    text = [at for at, cell in enumerate(first) if not is_number(cell)]
+    numbers = [at for at in range(len(first)) if at not in text]
+    if len(first) != len(names) or not numbers:
+        raise ValueError
+    with path.open(encoding="utf-8-sig") as file:
+        X = np.loadtxt(
+            counted_lines(file, path.stat().st_size),
+            delimiter=None if delimiter == " " else delimiter,
+            skiprows=_lines_before(path) if header else 0,
+            usecols=numbers if text else None,
+            quotechar='"' if text else None,
+            ndmin=2,
+            comments=None,
+        )
+    columns = dict(zip([names[at] for at in numbers], X.T, strict=True))
+    if text:
+        columns |= _texts(path, delimiter, {at: names[at] for at in text}, (len(X) + header, len(names)))
+    return {name: columns[name][-len(X) :] for name in names}
+
+
+def _texts(path: Path, delimiter: str, wanted: dict[int, str], shape: tuple[int, int]) -> dict[str, NDArray[Any]]:
+    """Some columns as text; ValueError where the rows are not of this shape."""
+    cells: dict[int, list[str]] = {at: [] for at in wanted}
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        for row in _rows(file, path, delimiter):
+            if not any(row):
+                continue
+            if len(row) != shape[1]:
+                raise ValueError
+            for at, column in cells.items():
+                column.append(row[at])
+    if len(next(iter(cells.values()))) != shape[0]:
+        raise ValueError
+    return {wanted[at]: np.array(column) for at, column in cells.items()}
+
+
+def _rows(file: Any, path: Path, delimiter: str) -> Iterator[list[str]]:
+    return csv.reader(counted_lines(file, path.stat().st_size), delimiter=delimiter, skipinitialspace=True)
 
 
 def _column(cells: list[str], name: str, path: Path, header: bool) -> NDArray[Any]:

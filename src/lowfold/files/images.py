@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lowfold.errors import FileError
+from lowfold.estimator import tell_share
 from lowfold.files.table import Table, needed
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".pgm", ".ppm", ".webp")
@@ -21,7 +22,8 @@ def read_images(folder: Path, labels: str | None) -> Table:
         raise FileError(f"{folder} holds no images ({', '.join(ENDINGS)}). Pass a folder that does.")
     Image = needed("PIL.Image", "pillow", folder)
     rows, shape = [], None
-    for path in paths:
+    for number, path in enumerate(paths):
+        tell_share(number, len(paths))
         try:
             with Image.open(path) as image:
                 grey = np.asarray(image.convert("L"))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from lowfold.errors import FileError
+from lowfold.estimator import tell_share
+from lowfold.files.counted import counted
 from lowfold.files.delimited import read_delimited
 from lowfold.files.images import read_images
 from lowfold.files.single_cell import read_h5ad
@@ -33,6 +35,8 @@ def read(path: Any, *, labels: str | None = None, name: str | None = None) -> Ta
         return reader(path, labels, name)
     except FileError:
         raise
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} is not text in UTF-8. Save it as that.") from error
     except Exception as error:  # libraries raise what they like for a file that is not what it says it is
         raise FileError(f"{path} cannot be read as {path.suffix}: {_first_line(error)}.") from error
 
@@ -43,11 +47,14 @@ def _first_line(error: Exception) -> str:
 
 def _npy(path: Path, labels: str | None, name: str | None) -> Table:
     _refuse(path, labels, "labels")
-    return Table(matrix(np.load(path, allow_pickle=False), path))
+    _begins(path, b"\x93NUMPY")
+    with counted(path) as file:
+        return Table(matrix(np.load(file, allow_pickle=False), path))
 
 
 def _npz(path: Path, labels: str | None, name: str | None) -> Table:
-    with np.load(path, allow_pickle=False) as stored:
+    _begins(path, b"PK")
+    with counted(path) as file, np.load(file, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
     if {"format", "indices", "indptr", "data", "shape"} <= set(arrays):
         import scipy.sparse
@@ -62,7 +69,8 @@ def _mat(path: Path, labels: str | None, name: str | None) -> Table:
     import scipy.io
 
     try:
-        loaded = scipy.io.loadmat(path)
+        with counted(path) as file:
+            loaded = scipy.io.loadmat(file)
     except NotImplementedError:  # version 7.3 is HDF5, with rows and columns exchanged
         h5py = needed("h5py", "h5py", path)
         with h5py.File(path, "r") as file:
@@ -75,11 +83,22 @@ def _mat(path: Path, labels: str | None, name: str | None) -> Table:
 def _columns(path: Path, labels: str | None, name: str | None) -> Table:
     needed("pyarrow", "pyarrow", path)
     if path.suffix.lower() == ".parquet":
-        table = needed("pyarrow.parquet", "pyarrow", path).read_table(path)
+        table = _parquet(path)
     else:
         table = needed("pyarrow.feather", "pyarrow", path).read_table(path)
     columns = {key: table.column(key).to_numpy() for key in table.column_names if not key.startswith("__index_level")}
     return from_columns(columns, labels, path)
+
+
+def _parquet(path: Path) -> Any:
+    file = needed("pyarrow.parquet", "pyarrow", path).ParquetFile(path)
+    if file.num_row_groups < 2:
+        return file.read()
+    groups = []
+    for number in range(file.num_row_groups):
+        groups.append(file.read_row_group(number))
+        tell_share(number + 1, file.num_row_groups)
+    return needed("pyarrow", "pyarrow", path).concat_tables(groups)
 
 
 def from_columns(columns: dict[str, Any], labels: str | None, path: Any) -> Table:
@@ -90,13 +109,17 @@ def from_columns(columns: dict[str, Any], labels: str | None, path: Any) -> Tabl
     text = [key for key, value in numbers.items() if value.dtype.kind not in "fiub"]
     if text:
         raise FileError(
-            f"Column {text[0]!r} of {path} holds {numbers[text[0]].dtype} values, not numbers. Name it as the labels "
+            f"Column {text[0]!r} of {path} holds {_kind(numbers[text[0]])}, not numbers. Name it as the labels "
             f"(--labels {text[0]} on the command line), or leave it out of the file."
         )
     if not numbers:
         raise FileError(f"{path} has no column of numbers. Store at least one.")
     X = np.column_stack(list(numbers.values()))
     return Table(X, None if labels is None else np.asarray(columns[labels]), list(numbers))
+
+
+def _kind(column: Any) -> str:
+    return "text" if column.dtype.kind in "UOS" else f"values of type {column.dtype}"
 
 
 def _csv(path: Path, labels: str | None, name: str | None) -> Table:
@@ -122,6 +145,12 @@ def _labels(arrays: dict[str, Any], labels: str | None, n: int, path: Any) -> An
 def _refuse(path: Path, value: str | None, what: str) -> None:
     if value is not None:
         raise FileError(f"{path} holds one array and no {what} called {value!r}. Use a file with names, such as .npz.")
+
+
+def _begins(path: Path, magic: bytes) -> None:
+    with path.open("rb") as file:
+        if file.read(len(magic)) != magic:
+            raise FileError(f"{path} is no {path.suffix} file: it does not begin as one. Write it again with NumPy.")
 
 
 Reader = Callable[[Path, str | None, str | None], Table]

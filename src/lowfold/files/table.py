@@ -43,6 +43,8 @@ def matrix(values: Any, path: Any) -> Any:
     if issparse(values):
         return values.tocsr()
     array = np.asarray(values)
+    if array.ndim and len(array) == 0:
+        raise FileError(f"{path} holds an array without rows. Pass a file with a row for each point.")
     if array.ndim == 1 and array.dtype.kind in "fiub":
         array = array[:, None]
     if array.ndim > 2 and array.dtype.kind in "fiub":

@@ -10,19 +10,24 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from lowfold.errors import FileError
+from lowfold.estimator import tell_share
 from lowfold.files.single_cell import write_h5ad
 from lowfold.files.table import needed
 from lowfold.model_file.container import write_whole
 from lowfold.types import Floats
 
+NEEDED = {".parquet": "pyarrow", ".feather": "pyarrow", ".h5ad": "h5py"}
+AT_ONCE = 20_000  # rows between two words about how many are written
 ENDINGS = (".npy", ".csv", ".tsv", ".parquet", ".feather", ".h5ad")
 
 
 def check_ending(path: Any) -> str:
-    """The ending of a file that can be written."""
+    """The ending of a file that can be written; what it needs is asked for by name where it is missing."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise FileError(f"{path} cannot be written: its ending must be one of {', '.join(ENDINGS)}. Rename it.")
+    if ending in NEEDED:
+        needed(NEEDED[ending], NEEDED[ending], path)
     return ending
 
 
@@ -62,7 +67,10 @@ def _delimited(file: BinaryIO, columns: dict[str, Any], delimiter: str) -> None:
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
     cells = [(c.astype(str) if _is_floats(c) else c).tolist() for c in columns.values()]
-    writer.writerows(zip(*cells, strict=True))
+    n = len(next(iter(cells), []))
+    for begin in range(0, n, AT_ONCE):
+        writer.writerows(zip(*(column[begin : begin + AT_ONCE] for column in cells), strict=True))
+        tell_share(begin + AT_ONCE, n)
     text.flush()
     text.detach()
 

@@ -26,6 +26,7 @@ from lowfold.force.watched import Watched
 from lowfold.neighbors.engines import Exact
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
+from lowfold.spectral.eigen import factor_memory
 from lowfold.types import Floats, Step
 
 LOWEST_PACE = 1 / 16  # of the steps: so short, they must have torn the embedding before they were found too long
@@ -247,7 +248,10 @@ class ForceMethod(Watched):
         k = min(WIDTH * largest, n_samples)
         # Neighbours, distances and P; both directions of each while they are merged; the entries that come of it.
         affinities = (16 + 16 + 16) * k
-        return int(n_samples * (8 * n_features + affinities + 40 * self.n_components + 100)) + GRID_BYTES
+        rows = int(n_samples * (8 * n_features + affinities + 40 * self.n_components + 100))
+        init = self.default_init if isinstance(self.init, str) and self.init == "auto" else self.init
+        spectral = isinstance(init, str) and init == "spectral"
+        return rows + GRID_BYTES + (factor_memory(n_samples, int(k)) if spectral else 0)
 
     def _cheaper(self) -> str:
         return "Lower perplexity, or fit fewer samples and place the rest with transform."

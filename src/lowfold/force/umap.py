@@ -27,6 +27,7 @@ from lowfold.force.start import init_option, start_of
 from lowfold.force.watched import Watched
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
+from lowfold.spectral.eigen import factor_memory
 from lowfold.types import Floats, Step
 
 WIDTH = 1.2  # standard deviation of the start: groups a few units across can still pass each other
@@ -195,7 +196,8 @@ class UMAP(Watched):
     def _memory(self, n_samples: int, n_features: int) -> int:
         # Neighbours, distances, degrees; both directions while they are merged; entries of the graph and of the layout.
         k = min(self.n_neighbors, n_samples)
-        return int(n_samples * (8 * n_features + 100 * k + 100 * self.n_components + 300))
+        rows = int(n_samples * (8 * n_features + 100 * k + 100 * self.n_components + 300))
+        return rows + (factor_memory(n_samples, k) if isinstance(self.init, str) and self.init != "pca" else 0)
 
     def _cheaper(self) -> str:
         return "Lower n_neighbors, or fit fewer samples and place the rest with transform."

@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from lowfold import inputs
 from lowfold.backend import native, resources
 from lowfold.errors import ParameterError
+from lowfold.estimator import share_listener, tell_share
 from lowfold.metrics.score import Sample, Sampling, Score, chosen_points, mean_score, read_data, read_embedding
 from lowfold.neighbors.interface import Metric
 from lowfold.spectral.pairs import PairDistances
 
 BLOCK_BYTES = 64_000_000  # of distances under a metric that has no kernel
 FEWER_FROM, FEWER = 100_000, 250  # rows from which the area, which sorts each of them, looks at so many points
+PIECES, SMALLEST_PIECE = 20, 50  # of the points, between two words about how many are done
 CURVE_POINTS = 40  # neighbourhood sizes of a curve, in equal ratios
 
 
@@ -178,18 +180,24 @@ def coranked(X: Any, Y: Any, ks: Any, setting: Any, *, area: bool = False) -> Co
     points = chosen_points(data.n, Sample(points=FEWER) if large and setting.sample == "auto" else setting.sample)
     threads = resources.thread_count(setting.n_jobs)
     if data.kind == inputs.ROWS and setting.metric in ("euclidean", "l2", "sqeuclidean"):
-        wide = np.result_type(data.values, embedding)
-        agreement, areas = native.kernels.coranking(
-            data.values.astype(wide, copy=False),
-            embedding.astype(wide, copy=False),
-            points.astype(np.int32),
-            sizes,
-            (False, area),
-            threads,
-        )
+        agreement, areas = _by_points(data.values, embedding, (points, sizes, area), threads)
     else:
         agreement, areas = _by_blocks(data, embedding, (points, sizes, area), setting.metric, threads)
     return Coranked(data.n, sizes, points, agreement, areas)
+
+
+def _by_points(X: Any, Y: Any, what: Any, threads: int) -> tuple[Any, Any]:
+    """From the rows themselves: all points at once, or in pieces if somebody wants to hear how many are done."""
+    points, sizes, area = what
+    wide = np.result_type(X, Y)
+    X, Y = X.astype(wide, copy=False), Y.astype(wide, copy=False)
+    step = len(points) if share_listener.get() is None else max(SMALLEST_PIECE, -(-len(points) // PIECES))
+    parts = []
+    for begin in range(0, len(points), max(1, step)):
+        some = points[begin : begin + step].astype(np.int32)
+        parts.append(native.kernels.coranking(X, Y, some, sizes, (False, area), threads))
+        tell_share(begin + step, len(points))
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
 def _by_blocks(data: inputs.Data, Y: Any, what: Any, metric: Metric, threads: int) -> tuple[Any, Any]:
@@ -203,6 +211,7 @@ def _by_blocks(data: inputs.Data, Y: Any, what: Any, metric: Metric, threads: in
         some = points[begin : begin + step]
         D = np.ascontiguousarray(distances.rows(data.values[some], threads))
         parts.append(native.kernels.coranking(D, Y, some.astype(np.int32), sizes, (True, area), threads))
+        tell_share(begin + step, len(points))
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 

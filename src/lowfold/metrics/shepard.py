@@ -1,8 +1,9 @@
 """Distances in the data against distances in the embedding: their correlation, and the stress that is left.
 
-Pairs are taken by rows: the distances from some points, or all, to all others. What is summed over pairs needs O(n)
-memory; Spearman's correlation ranks pairs, and keeps of a sample of points at most PAIRS, drawn by lot from each row. A
-sample of points is compared with at most OTHERS more, also drawn by lot, not with a million.
+Pairs are taken by rows: the distances from some points, or all, to all others; sums over pairs need O(n) memory.
+Spearman's correlation ranks pairs: of a sample of points at most PAIRS, drawn by lot from each row; of all points every
+pair, some millions at a time (`ranks.py`). A sample of points is compared with at most OTHERS more, also drawn by lot,
+not with a million.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 
 from lowfold import inputs
 from lowfold.backend import native, resources
-from lowfold.errors import MemoryLimitError, ParameterError
+from lowfold.errors import ParameterError
+from lowfold.estimator import tell_share
+from lowfold.metrics.ranks import rank_correlation, row_ranks, streamed_rank_correlation
 from lowfold.metrics.score import (
     GROUPS,
     Sample,
@@ -33,8 +36,7 @@ from lowfold.neighbors.neighborhood import part_of
 
 PAIRS = 500_000  # of a sample of points, whose ranks are taken
 OTHERS = 5_000  # points to which the distances from a sample are taken
-EXACT_UP_TO = 2_000  # points, for sample="auto": as many pairs
-PAIR_BYTES = 48  # of memory for each of them: two distances, their order and their ranks
+EXACT_UP_TO = 2_000  # points, for sample="auto": two million pairs, ranked in a second
 BLOCK_BYTES = 16_000_000
 PAIR_STREAM = 2 << 32  # of the random numbers
 
@@ -50,7 +52,9 @@ def shepard_correlation(
 ) -> Score:
     """The correlation of distances in X and in Y over pairs of points: Spearman's of their ranks, or Pearson's.
 
-    per_point: the correlation over the pairs that a point is in. Where one side does not vary, it is 0.
+    per_point: the correlation over the pairs that a point is in. Where one side does not vary, it is 0. sample: "auto"
+    takes all points up to 2,000, else 1,000; None takes all of any number, in less than a gigabyte. The time of
+    Spearman's then grows like n^4 from 5,000 points on: all pairs pass by once for each twelve million of them.
     """
     if method not in ("spearman", "pearson"):
         raise ParameterError(f"method={method!r} must be 'spearman' or 'pearson'. Use for example method='spearman'.")
@@ -60,15 +64,16 @@ def shepard_correlation(
         return rows.score(_pearson(moments), moments, lambda sums: float(_pearson(sums[None])[0]))
     per_point, pairs = [], []
     for where, a, b in rows.blocks():
-        per_point.append(_pearson(_moments(_row_ranks(a), _row_ranks(b))))
-        pairs.append(rows.some_pairs(where, a, b))
+        per_point.append(_pearson(_moments(row_ranks(a), row_ranks(b))))
+        if rows.share < 1:
+            pairs.append(rows.some_pairs(where, a, b))
+    if rows.share == 1:
+        value = streamed_rank_correlation(rows.all_pairs, rows.n * (rows.n - 1) // 2)
+        return Score(value, 0.0, np.concatenate(per_point), rows.drawn)
     first, second, group = (np.concatenate(part) for part in zip(*pairs, strict=True))
-    value = _rank_correlation(first, second)
-    error = 0.0
-    if rows.share < 1:
-        groups = [_rank_correlation(first[group == g], second[group == g]) for g in range(GROUPS) if (group == g).any()]
-        error = grouped_error(np.array(groups)) if len(groups) > 1 else 0.0
-    return Score(value, error, np.concatenate(per_point), rows.drawn)
+    groups = [rank_correlation(first[group == g], second[group == g]) for g in range(GROUPS) if (group == g).any()]
+    error = grouped_error(np.array(groups)) if len(groups) > 1 else 0.0
+    return Score(rank_correlation(first, second), error, np.concatenate(per_point), rows.drawn)
 
 
 def normalized_stress(
@@ -124,36 +129,26 @@ class DistanceRows:
         for begin in range(0, len(self.points), step):
             some = self.points[begin : begin + step]
             others = np.arange(self.n) != some[:, None]
-            a, b = (rows(some)[others].reshape(len(some), -1).astype(np.float64) for rows in (first, second))
+            a, b = (rows(some)[others].reshape(len(some), -1) for rows in (first, second))
             yield slice(begin, begin + len(some)), a, b
+            tell_share(begin + len(some), len(self.points))
 
-    @property
-    def per_row(self) -> int:
-        """How many pairs of each row are ranked."""
-        m = len(self.points)
-        return self.n - 1 if m == self.n else min(self.n - 1, max(1, PAIRS // m))
-
-    @property
-    def thinned(self) -> bool:
-        """Whether some pairs are left out."""
-        return self.per_row < self.n - 1
+    def all_pairs(self) -> Iterator[tuple[Any, Any]]:
+        """Distances of each pair of all points, once: column c of row i is point c below i, and c + 1 from there on."""
+        for where, a, b in self.blocks():
+            later = np.arange(self.n - 1) >= self.points[where][:, None]
+            yield a[later], b[later]
 
     def some_pairs(self, where: slice, a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[Any, Any, Any]:
-        """Distances of pairs for a common ranking, and the group of points they belong to.
-
-        Of all points, each pair is taken once; otherwise some of each row by lot.
-        """
-        group = np.arange(where.start, where.stop) % GROUPS
-        if not self.thinned and len(self.points) == self.n:
-            # Column c of row i is point c below i, and c + 1 from there on: the pairs with a later point.
-            later = np.arange(self.n - 1) >= self.points[where][:, None]
-            return a[later], b[later], np.repeat(group, later.sum(axis=1))
-        if not self.thinned:
-            return a.ravel(), b.ravel(), np.repeat(group, self.n - 1)
-        bits = np.asarray(native.kernels.random_bits(0, PAIR_STREAM + where.start, len(a) * self.per_row))
+        """Distances of pairs for a common ranking, some of each row by lot or all, and the group of their points."""
+        per_row = min(self.n - 1, max(1, PAIRS // len(self.points)))
+        group = np.repeat(np.arange(where.start, where.stop) % GROUPS, per_row)
+        if per_row == self.n - 1:
+            return a.ravel(), b.ravel(), group
+        bits = np.asarray(native.kernels.random_bits(0, PAIR_STREAM + where.start, len(a) * per_row))
         columns = (bits % np.uint64(self.n - 1)).astype(np.intp).reshape(len(a), -1)
         first, second = np.take_along_axis(a, columns, axis=1), np.take_along_axis(b, columns, axis=1)
-        return first.ravel(), second.ravel(), np.repeat(group, self.per_row)
+        return first.ravel(), second.ravel(), group
 
     def score(self, per_point: NDArray[np.float64], moments: NDArray[np.float64], value: Any) -> Score:
         """A function of the sums over all pairs; its error from groups of points."""
@@ -172,18 +167,12 @@ def _rows_of(X: Any, Y: Any, metric: Metric, sample: Sampling, n_jobs: int | Non
     if len(points) + OTHERS < data.n and share < 1:
         among = np.union1d(points, np.random.default_rng(len(points)).choice(data.n, OTHERS, replace=False))
         data, embedding, points = part_of(data, among), embedding[among], np.searchsorted(among, points)
-    rows = DistanceRows(data, embedding, metric, points, resources.thread_count(n_jobs), drawn, share)
-    needed, free = PAIR_BYTES * len(points) * rows.per_row // 2, resources.available_memory()
-    if free is not None and needed > free:
-        raise MemoryLimitError(
-            f"Ranking all pairs of {data.n} points needs about {needed / 1e9:.3g} GB, but {free / 1e9:.3g} GB are "
-            f"available. Use sample=1000, which ranks some pairs and tells the error."
-        )
-    return rows
+    return DistanceRows(data, embedding, metric, points, resources.thread_count(n_jobs), drawn, share)
 
 
 def _moments(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """(count, sum a, sum b, sum a^2, sum b^2, sum a b) of each row."""
+    a, b = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
     products = [np.einsum("ij,ij->i", u, v) for u, v in ((a, a), (b, b), (a, b))]
     return np.column_stack([np.full(len(a), a.shape[1]), a.sum(axis=1), b.sum(axis=1), *products])
 
@@ -195,22 +184,3 @@ def _pearson(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     varies = (spread[0] > 1e-14 * aa) & (spread[1] > 1e-14 * bb)
     size = np.sqrt(spread[0] * spread[1])
     return np.where(varies, (ab - a * b / count) / np.where(size > 0, size, 1.0), 0.0)
-
-
-def _row_ranks(a: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks 0, 1, ... in each row, around 0; equal values have the mean of theirs."""
-    m, n = a.shape
-    order = np.argsort(a, axis=1)
-    ascending = np.take_along_axis(a, order, axis=1)
-    starts = np.concatenate([np.ones((m, 1), bool), ascending[:, 1:] != ascending[:, :-1]], axis=1).ravel()
-    begin = np.flatnonzero(starts)
-    end = np.append(begin[1:], m * n)
-    mean = (begin + end - 1) / 2  # of the places in the flat array, which run on from row to row
-    ranks = np.empty((m, n))
-    np.put_along_axis(ranks, order, np.repeat(mean, end - begin).reshape(m, n), axis=1)
-    return ranks - np.arange(m)[:, None] * n - (n - 1) / 2
-
-
-def _rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Spearman's: Pearson's of the ranks, equal values having the mean of theirs."""
-    return float(_pearson(_moments(_row_ranks(a[None]), _row_ranks(b[None])))[0])

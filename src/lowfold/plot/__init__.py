@@ -6,6 +6,7 @@ Each function draws into the Axes it is given, or into new ones, and returns the
 |---|---|
 | scatter | the points, coloured by labels or numbers; density shading where there are very many |
 | images | the data themselves, drawn at their places without overlap |
+| names | names beside points, none over another |
 | grid | several embeddings side by side |
 | trust | the embedding coloured by how far each point can be trusted |
 | spectrum | eigenvalues and the largest gap |
@@ -18,6 +19,7 @@ Each function draws into the Axes it is given, or into new ones, and returns the
 from lowfold.plot.colors import OKABE_ITO
 from lowfold.plot.curves import quality, shepard, spectrum, sweep
 from lowfold.plot.images import images
+from lowfold.plot.names import names
 from lowfold.plot.points import scatter, trust
 from lowfold.plot.series import diffusion_times, grid, homotopy
 
@@ -27,6 +29,7 @@ __all__ = [
     "grid",
     "homotopy",
     "images",
+    "names",
     "quality",
     "scatter",
     "shepard",

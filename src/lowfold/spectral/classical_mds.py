@@ -137,9 +137,10 @@ class ClassicalMDS(Estimator):
         return np.concatenate(parts)
 
     def _memory(self, n_samples: int, n_features: int) -> int:
-        kept = 8 * n_samples * (2 * n_features + self.n_components + 200)
         if self._is_linear(inputs.DISTANCES if self.metric == "precomputed" else inputs.ROWS, n_features):
-            return kept + 3 * 8 * min(n_samples, n_features) ** 2
+            small = min(n_samples, n_features)
+            return 8 * self.n_components * (n_samples + n_features) + 3 * 8 * small**2
+        kept = 8 * n_samples * (2 * n_features + self.n_components + 200)
         return kept + 8 * (self.landmarks or n_samples) ** 2
 
     def _cheaper(self) -> str:

@@ -41,6 +41,11 @@ def solve(problem: EigenProblem, m: int) -> Spectrum:
     return found.first(m)
 
 
+def factor_memory(n: int, k: int) -> int:
+    """About the bytes of the factors of a graph of n points with k neighbours each, while its band is narrow."""
+    return round(min(8.0, 0.2 * k) * min(n, 2 * factor.NARROW_BAND) ** 2)
+
+
 def _solve(problem: EigenProblem, m: int) -> Spectrum:
     n = problem.matrix.n
     if n <= DENSE_SIZE or DENSE_SHARE * (m + krylov.BLOCK) >= n:

@@ -20,7 +20,7 @@ from lowfold.affinity.walk import Walk, row_sums, walk_of
 from lowfold.estimator import Stopwatch
 from lowfold.neighbors.radius import Within
 from lowfold.options import documented, option
-from lowfold.spectral.eigen import solve
+from lowfold.spectral.eigen import factor_memory, solve
 from lowfold.spectral.graph_method import GraphMethod, Piece, Solved
 from lowfold.spectral.problem import EigenProblem, SparseMatrix
 from lowfold.spectral.rows import walked
@@ -100,7 +100,8 @@ class LaplacianEigenmaps(GraphMethod):
     def _memory(self, n_samples: int, n_features: int) -> int:
         k = 30 if isinstance(self.n_neighbors, Within) else 2 * self.n_neighbors
         block = 16 * -(-(self.n_components + 5) // 16)
-        return n_samples * (40 * k + 8 * 6 * block + 16 * n_features + 200)
+        rows = n_samples * (40 * k + 8 * 6 * block + 16 * n_features + 200)
+        return rows + factor_memory(n_samples, k // 2)
 
     def _cheaper(self) -> str:
         return "Use fewer neighbours, or fit fewer samples and place the rest with transform."

@@ -24,6 +24,7 @@ from lowfold.stress.measures import Sampler, Shepard, Stresses, of_sums
 from lowfold.stress.pairs import Pairs, is_measured, pairs_of
 from lowfold.stress.place import Measure, Placing
 from lowfold.stress.problem import GIVEN, Problem, Weighting
+from lowfold.stress.relocate import tried_elsewhere
 from lowfold.stress.start import RANDOM, Starts, classical_start, euclidean_rows, init_option, random_start, starts_of
 from lowfold.stress.starts import Runs
 from lowfold.training import TrainingRows
@@ -84,6 +85,8 @@ class StressMethod(Estimator):
             try:
                 runs.drain(self._threads)
             except KeyboardInterrupt:
+                if not runs.all:  # the first start is not even there
+                    raise
                 self.embedding_ = self._finished(data, pairs, runs.best, findings).astype(data.values.dtype)
                 memory = self._memory(data.n, data.values.shape[1])
                 self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
@@ -208,7 +211,10 @@ class StressMethod(Estimator):
         # Half of the matrix, and in the start of what is not Euclidean rows its squares.
         halves = 0 if measured else 1 if self.metric in ("euclidean", "l2") else 2
         sums = 64 * (self.n_components + 1) * 8 * m
-        return 4 * halves * m * m + sums + 8 * n_samples * (2 * n_features + 6 * self.n_components + 40)
+        solver = solver_of(self.solver)
+        moved = tried_elsewhere(m) if isinstance(solver, Majorisation) and solver.relocations else 0
+        pairs = 4 * halves * m * m + 24 * moved * m
+        return pairs + sums + 8 * n_samples * (2 * n_features + 6 * self.n_components + 40)
 
     def _cheaper(self) -> str:
         return "Use landmarks=1000, or float32 data."

@@ -40,8 +40,12 @@ def better_places(
 
 def _worst(problem: Problem, at: Evaluation, together: NDArray[np.intp] | None) -> NDArray[np.intp]:
     """The points with the largest residuals; of equal ones the first."""
-    count = min(MOST, max(FEWEST, int(SHARE * problem.n)))
     order = np.argsort(-at.residuals / np.maximum(problem.degrees, np.finfo(np.float64).tiny), kind="stable")
     if together is not None:
         order = order[together[order] == order]
-    return order[:count]
+    return order[: tried_elsewhere(problem.n)]
+
+
+def tried_elsewhere(n: int) -> int:
+    """How many of n points are."""
+    return min(n, MOST, max(FEWEST, int(SHARE * n)))
