@@ -131,7 +131,7 @@ class Optimisation:
             if not self.stress < before:
                 break
             self.lifted += 1
-        if lifts and self.iteration < solver.max_iter:
+        if lifts:  # so far to the coarse tolerance alone
             self.converged = False
             self._aim(first=True)
         yield from self._settle(relocations, solver.tolerance)
