@@ -102,19 +102,6 @@ def test_distances_equal_the_reference_and_those_of_equal_rows_are_zero(kernels,
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_lengths_of_pairs_equal_the_reference(kernels, d, dtype):
-    rng = np.random.default_rng(d)
-    Y = rng.standard_normal((50, d)).astype(dtype)
-    first, second = rng.integers(50, size=(2, 40_000)).astype(np.int32)
-    found = kernels.pair_lengths(Y, first, second, 1)
-    assert np.allclose(found, reference.pair_lengths(Y, first, second), rtol=1e-6)
-    assert same_bits(kernels.pair_lengths(Y, first, second, 3), found)
-    with pytest.raises(ValueError, match="does not exist"):
-        kernels.pair_lengths(Y, first, second + np.int32(50), 1)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
 def test_new_points_come_to_rest_where_the_reference_would_leave_them_and_each_by_itself(kernels, d, law, dtype):

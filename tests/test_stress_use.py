@@ -64,13 +64,28 @@ def test_given_distances_of_new_points_place_them_as_their_rows_do(method):
 
 def test_new_points_of_a_nonmetric_fit_are_matched_to_its_disparities():
     X, start = cloud(80), cloud(80, 2, seed=1)
-    model = MDS(scaling="nonmetric", init=start).fit(X)
+    near_by = Majorisation(lifts=0)  # so that both fits end in the same valley
+    model = MDS(scaling="nonmetric", init=start, solver=near_by).fit(X)
     near = model.transform(X[:20] + 1e-6)  # as far from all as their twins, but for the twins themselves
     assert np.abs(near - model.embedding_[:20]).max() < 0.1 * model.embedding_.std()
-    bent = MDS(scaling="nonmetric", metric="precomputed", init=start).fit(np.sqrt(cdist(X, X)))
+    bent = MDS(scaling="nonmetric", metric="precomputed", init=start, solver=near_by).fit(np.sqrt(cdist(X, X)))
     again = bent.transform(np.sqrt(cdist(X[:20] + 1e-6, X)))
     size = bent.embedding_.std() / model.embedding_.std()
     assert np.allclose(again / size, near, atol=0.1 * model.embedding_.std())
+
+
+def test_new_points_weigh_all_fitted_ones_equally_whatever_the_weights_of_the_fit_and_the_report_says_so():
+    X, new = cloud(60), cloud(5, seed=1)
+    W = squareform(np.random.default_rng(0).random(1770) ** 3)
+    weighted, plain = MDS(weights=W).fit(X), MDS().fit(X)
+    assert "1 each" in weighted.report_.findings["weights of new points"]
+    assert "weights of new points" not in plain.report_.findings
+    D, Y = cdist(new, X), weighted.embedding_
+    for y, delta in zip(weighted.transform(new), D, strict=True):
+        apart = y - Y
+        d = np.linalg.norm(apart, axis=1)
+        pull = ((1 - delta / d)[:, None] * apart).mean(axis=0)
+        assert np.abs(pull).max() < 1e-4 * delta.mean()
 
 
 # Landmarks

@@ -1,5 +1,6 @@
 #include "stress.hpp"
 
+#include "disparities.hpp"
 #include "graphs.hpp"
 #include "stress_placing.hpp"
 
@@ -8,6 +9,9 @@ namespace {
 
 template <class T>
 using Stress = std::tuple<NewArray<double, 2>, NewArray<double, 1>, double>;
+
+template <class T>
+using Written = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// (name, inverse weight of delta = 0)
 using LawOf = std::tuple<std::string, double>;
@@ -44,6 +48,35 @@ Stress<T> stress_of(const Deltas& deltas, const std::optional<Matrix<T>>& weight
     return {gradient, residuals, size};
 }
 
+/// (first, second, begin, weights): see OrderedPairs; begin holds the first pair of each group, and no end.
+using OrderOf =
+    std::tuple<Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::int64_t>, std::optional<Vector<double>>>;
+
+template <class T>
+std::tuple<double, double, double> disparities_inplace(const Written<double>& fitted, const Written<T>& targets,
+                                                       const Matrix<T>& Y, const OrderOf& order,
+                                                       const std::string& ties, int threads) {
+    const auto& [first, second, begin, weights] = order;
+    const std::size_t n = Y.shape(0), count = first.size();
+    check_fit(ties == "primary" || ties == "secondary", "ties must be 'primary' or 'secondary'");
+    check_fit(second.size() == count && fitted.size() == count && (!weights || weights->size() == count),
+              "a pair must have two points, a place for its disparity, and a weight if there are any");
+    check_fit(targets.size() == PackedRows<T>::size(n), "the targets must hold strips of rows of Y");
+    bool fits = begin.size() > 0 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] < std::int64_t(count);
+    for (std::size_t group = 1; group < begin.size(); ++group) fits &= begin.data()[group - 1] < begin.data()[group];
+    check_fit(fits, "groups must begin at pair 0, rise, and have a pair each");
+    for (std::size_t k = 0; k < count; ++k)
+        fits &= 0 <= first.data()[k] && first.data()[k] < second.data()[k] && std::size_t(second.data()[k]) < n;
+    check_fit(fits, "a pair must have two points i < j that exist");
+    const OrderedPairs pairs{first.data(), second.data(), begin.data(),
+                             begin.size(), count,         weights ? weights->data() : nullptr};
+    const DisparitySums sums = run(threads, [&](const Context& context) {
+        const Disparities<T> disparities(view(Y), pairs, ties == "primary" ? Ties::primary : Ties::secondary);
+        return disparities.run(context, fitted.data(), {targets.data(), n});
+    });
+    return {sums.square, sums.length, sums.misfit};
+}
+
 template <class T>
 void bind_typed(nb::module_& m) {
     m.def("cross_distances", [](const Matrix<T>& A, const Matrix<T>& B, int threads) {
@@ -53,19 +86,8 @@ void bind_typed(nb::module_& m) {
             run(threads, [&](const Context& context) { cross_distances(context, view(A), view(B), out.data()); });
         return out;
     });
-    m.def("pair_lengths",
-          [](const Matrix<T>& Y, const Vector<std::int32_t>& first, const Vector<std::int32_t>& second, int threads) {
-              if (first.size() != second.size()) throw nb::value_error("a pair has two points");
-              for (std::size_t k = 0; k < first.size(); ++k)
-                  if (std::min(first.data()[k], second.data()[k]) < 0 ||
-                      static_cast<std::size_t>(std::max(first.data()[k], second.data()[k])) >= Y.shape(0))
-                      throw nb::value_error("a pair has a point that does not exist");
-              auto out = new_vector<double>(first.size());
-              run(threads, [&](const Context& context) {
-                  pair_lengths(context, view(Y), first.data(), second.data(), first.size(), out.data());
-              });
-              return out;
-          });
+    m.def("disparities_inplace", disparities_inplace<T>, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg());
     m.def(
         "stress_of_matrix",
         [](const Matrix<T>& deltas, const std::optional<Matrix<T>>& weights, const Matrix<T>& Y, const LawOf& law,

@@ -133,21 +133,6 @@ void cross_distances(const Context& context, MatrixView<const T> A, MatrixView<c
     });
 }
 
-/// out[k] = |y_i - y_j| for the k-th pair (i, j). Each entry has one owner.
-template <class T>
-void pair_lengths(const Context& context, MatrixView<const T> Y, const std::int32_t* first, const std::int32_t* second,
-                  std::size_t count, double* out) {
-    parallel_ranges(context, count, 16384, [&](std::size_t begin, std::size_t end, Worker& worker) {
-        for (std::size_t k = begin; k < end; ++k) {
-            const T *a = Y.row(static_cast<std::size_t>(first[k])), *b = Y.row(static_cast<std::size_t>(second[k]));
-            T square{};
-            for (std::size_t p = 0; p < Y.columns; ++p) square += (a[p] - b[p]) * (a[p] - b[p]);
-            out[k] = static_cast<double>(std::sqrt(square));
-        }
-        worker.check();
-    });
-}
-
 /// What is left of a tile in its first `rows` x `columns` entries of the pairs (i, j) with i < j; NaN elsewhere.
 template <class T>
 inline void blank_outside(T* tile, std::size_t columns, bool diagonal) {

@@ -38,6 +38,7 @@ Tests tree_tests();
 Tests layout_tests();
 Tests coranking_tests();
 Tests stress_tests();
+Tests disparity_tests();
 
 struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;

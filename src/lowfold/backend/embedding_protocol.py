@@ -124,6 +124,9 @@ class ForceKernels(Protocol):
 StressCode: TypeAlias = tuple[str, float]  # how pairs are weighted, and one over the weight of a distance of 0
 Stressed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64], float]  # half the gradient, residuals, sum w d^2
 
+# Pairs by rising dissimilarity: their first and second points, where each group of equals begins, their weights.
+PairOrder: TypeAlias = tuple[Indices, Indices, NDArray[np.int64], NDArray[np.float64] | None]
+
 
 class StressKernels(Protocol):
     """The kernels of the stress family; `backend/reference_stress.py` says in NumPy what each returns.
@@ -136,8 +139,13 @@ class StressKernels(Protocol):
     def cross_distances(self, A: Floats, B: Floats, threads: int, /) -> Floats:
         """|a_i - b_j|, each row by itself; 0 for equal rows."""
 
-    def pair_lengths(self, Y: Floats, first: Indices, second: Indices, threads: int, /) -> NDArray[np.float64]:
-        """|y_i - y_j| of each pair."""
+    def disparities_inplace(
+        self, fitted: NDArray[np.float64], targets: Floats, Y: Floats, order: PairOrder, ties: str, threads: int, /
+    ) -> tuple[float, float, float]:
+        """(sum w d^2, sum w f^2, sum w (d - f)^2) over pairs by rising dissimilarity, of distances d and disparities f.
+
+        fitted (pairs,) and the packed targets become f sum w d^2 / sum w f^2; neither means anything where one of the
+        sums is 0. ties: 'primary' or 'secondary'."""
 
     def stress_of_matrix(
         self, deltas: Floats, weights: Floats | None, Y: Floats, law: StressCode, threads: int, /

@@ -17,9 +17,41 @@ def cross_distances(A: Floats, B: Floats) -> NDArray[np.float64]:
     return np.array([np.sqrt(np.square(a.astype(np.float64) - B).sum(axis=1)) for a in A]).reshape(len(A), len(B))
 
 
-def pair_lengths(Y: Floats, first: Indices, second: Indices) -> NDArray[np.float64]:
-    """|y_i - y_j| of each pair (i, j)."""
-    return np.asarray(np.sqrt(np.square(Y[first].astype(np.float64) - Y[second]).sum(axis=1)))
+def disparities(
+    Y: Floats,
+    order: tuple[Indices, Indices, NDArray[np.int64], NDArray[np.float64] | None],
+    ties: str,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(d, f): distances of pairs by rising dissimilarity, and the numbers nearest to them that never fall.
+
+    order: first and second points, where each group of equal dissimilarities begins, weights. ties: 'primary', in a
+    group f follows d; 'secondary', it is one number.
+    """
+    first, second, begin, weights = order
+    d = np.sqrt(np.square(Y[first].astype(np.float64) - Y[second]).sum(axis=1))
+    w = np.ones_like(d) if weights is None else weights
+    group = np.repeat(np.arange(len(begin)), np.diff(begin, append=len(d)))
+    if ties == "primary":
+        by_distance = np.lexsort((w, d, group))
+        f = np.empty_like(d)
+        f[by_distance] = pooled(d[by_distance], w[by_distance])
+        return d, f
+    mass = np.bincount(group, w).astype(np.float64)
+    return d, pooled(np.bincount(group, w * d) / mass, mass)[group]
+
+
+def pooled(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The numbers nearest to the values, by weighted squares, that never fall: adjacent ones that do are pooled."""
+    pools: list[tuple[float, float, int]] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        pool = (value, weight, 1)
+        while pools and pools[-1][0] >= pool[0]:
+            mean, mass, count = pools.pop()
+            both = mass + pool[1]
+            pool = ((mean * mass + pool[0] * pool[1]) / both, both, count + pool[2])
+        pools.append(pool)
+    means, counts = [mean for mean, _, _ in pools], [count for _, _, count in pools]
+    return np.repeat(np.asarray(means, np.float64), counts)
 
 
 def pair_weights(deltas: Floats, weights: Floats | None, law: tuple[str, float]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.options import callback_option, documented, option
+from lowfold.stress.lift import lifted, turned
 from lowfold.stress.problem import Evaluation, Problem
 from lowfold.stress.relocate import better_places
 from lowfold.types import Floats, Step
@@ -17,6 +19,7 @@ from lowfold.types import Floats, Step
 CALM = 0.003  # of the stress: where it falls by more in a pass, the arrangement of the points is not yet settled
 WINDOW = 10  # iterations over which the fall of the stress is looked at: momentum makes single ones small
 FLOOR = 1e-6  # of sum w delta^2: a stress below is as good as none, and need not fall in proportion to itself
+COARSE = 10  # times the tolerance: near enough to a minimum to be lifted out of it
 STIFFER = 2.0  # factor of the stiffness after a step that raised the stress
 SMALLEST_RATE = 1e-12  # of the first one: a descent that has to go so slowly does not move any more
 
@@ -28,16 +31,18 @@ class Majorisation:
 
     With momentum (Nesterov 1983) they are taken from a point ahead. Where the stress there is above the last one, the
     momentum is given up for the plain step, which cannot raise it: of the embeddings that are kept none is above the
-    one before. Once the stress has stopped falling, points with large residuals that fit better elsewhere are moved
-    there, if that lowers it, and the majorisation goes on.
+    one before. Once the stress falls slowly, all points are lifted into one more dimension, where they can pass each
+    other, and pressed flat again; the end is kept if it is lower. Once it has stopped falling, points with large
+    residuals that fit better elsewhere are moved there, if that lowers it, and the majorisation goes on.
     """
 
     max_iter: int = option(1000, low=0, help="largest number of passes over the pairs")
     tolerance: float = option(
-        1e-6, low=0, help="share of itself by which the stress must fall in an iteration, on the mean of ten, to go on"
+        1e-7, low=0, help="share of itself by which the stress must fall in an iteration, on the mean of ten, to go on"
     )
     momentum: bool = option(True, help="switch for the acceleration; without it the steps are Guttman's (SMACOF)")
     relocations: int = option(5, low=0, help="number of times that points which fit better elsewhere are moved there")
+    lifts: int = option(2, low=0, help="most times that all points are lifted into one more dimension, while it helps")
     callback: Callable[[Step], Any] | None = callback_option()
 
 
@@ -79,7 +84,7 @@ class Optimisation:
 
     Y (n, d) in the problem's type, centred. together (n,): the point that each is one with, if some are equal.
     history: (iteration, stress), one for each pass. converged: ended because the stress hardly fell; stopped: by a
-    callback. relocated: how often points were moved to where they fit better.
+    callback. relocated, lifted: how often points were moved to where they fit better, and all of them by a lift.
     """
 
     def __init__(self, problem: Problem, start: Any, solver: Solver, together: NDArray[np.intp] | None = None) -> None:
@@ -89,12 +94,13 @@ class Optimisation:
         self.evaluation: Evaluation = problem.evaluate(self.Y)
         self.history: list[tuple[int, float]] = [(0, self.evaluation.stress)]
         self.converged = self.stopped = False
-        self.relocated = 0
+        self.relocated = self.lifted = 0
         self._ahead = False
         self._momentum = isinstance(solver, Majorisation) and solver.momentum
         self._stiffness, self._stiffest = self._steps()
         self._plain: NDArray[np.float64] = self._next
         self._t = 1.0
+        self._since = 1
         self._aim(first=True)
 
     @property
@@ -114,9 +120,27 @@ class Optimisation:
 
     def run(self) -> Iterator[None]:
         """Passes until the stress stops falling or max_iter is reached; yields after each."""
-        relocations = self.solver.relocations if isinstance(self.solver, Majorisation) else 0
+        solver = self.solver
+        relocations, lifts = (solver.relocations, solver.lifts) if isinstance(solver, Majorisation) else (0, 0)
+        if lifts:
+            yield from self._settle(0, COARSE * solver.tolerance)
+        for number in range(lifts):
+            before = self.stress
+            if self.converged and self.stress > FLOOR * self.problem.total and self.problem.n > 2:
+                yield from self._lift(number)
+            if not self.stress < before:
+                break
+            self.lifted += 1
+        if lifts:  # so far to the coarse tolerance alone
+            self.converged = False
+            self._aim(first=True)
+        yield from self._settle(relocations, solver.tolerance)
+
+    def _settle(self, relocations: int, tolerance: float) -> Iterator[None]:
+        """Passes until the stress falls by less than the tolerance, also after points were moved so many times."""
+        self._since = len(self.history)
         for number in range(relocations + 1):
-            while not self._ended() and self.iteration < self.solver.max_iter:
+            while not self._ended(tolerance) and self.iteration < self.solver.max_iter:
                 self._pass()
                 yield
             if number < relocations and self.converged:
@@ -138,8 +162,30 @@ class Optimisation:
                 self.relocated += 1
                 self._aim(first=True)
             count //= 2
-            self.history.append((self.iteration + 1, self.stress))
+            self._count()
             yield
+
+    def _lift(self, number: int) -> Iterator[None]:
+        """Leads the embedding through one more dimension and from there to rest; kept once that is below."""
+        solver, start = self.solver, self.Y.astype(np.float64)
+        assert isinstance(solver, Majorisation)
+        for flat in lifted(self.problem, start, self._stiffness, self._tidied, number):
+            if self.iteration >= solver.max_iter:
+                return
+            start = flat
+            self._count()
+            yield
+        most = solver.max_iter - self.iteration
+        rest = dataclasses.replace(solver, max_iter=most, tolerance=COARSE * solver.tolerance, relocations=0, lifts=0)
+        other = Optimisation(self.problem, turned(start, self.Y), rest, self._together)
+        for _ in other.run():
+            if other.stress < self.stress:
+                self.Y, self.evaluation = other.Y, other.evaluation
+            self._count()
+            yield
+
+    def _count(self) -> None:
+        self.history.append((self.iteration + 1, self.stress))
 
     def _pass(self) -> None:
         Y = self._next.astype(self.problem.dtype)
@@ -154,7 +200,7 @@ class Optimisation:
             self._aim(first=True)
         else:
             self.converged = True  # a step that cannot raise the stress does, by rounding: there is nothing below
-        self.history.append((self.iteration + 1, self.stress))
+        self._count()
 
     def _aim(self, *, first: bool) -> None:
         """Sets where to look next: the plain step from where the points are, and what momentum adds to it."""
@@ -191,9 +237,9 @@ class Optimisation:
             Y = Y[self._together]
         return Y - Y.mean(axis=0)
 
-    def _ended(self) -> bool:
-        if self.converged or len(self.history) <= WINDOW:
+    def _ended(self, tolerance: float) -> bool:
+        if self.converged or len(self.history) < self._since + WINDOW:
             return self.converged
         fall = self.history[-1 - WINDOW][1] - self.stress
-        self.converged = fall <= WINDOW * self.solver.tolerance * max(self.stress, FLOOR * self.problem.total)
+        self.converged = fall <= WINDOW * tolerance * max(self.stress, FLOOR * self.problem.total)
         return self.converged

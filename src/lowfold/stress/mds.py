@@ -30,6 +30,9 @@ class MDS(StressMethod):
     it an estimate; else 0), residuals_ (of each point the root of the mean of w (d - delta)^2), history_ (iteration,
     raw stress), n_iter_, converged_, landmarks_, report_. Non-metric: delta is the disparity, in units in which
     disparities are as long as the dissimilarities.
+
+    `weights` are of pairs of training points: with landmarks, those beside them are placed by their own. A new point
+    has none, so `transform` weighs all fitted points equally; a NaN among its given dissimilarities is no pair.
     """
 
     scaling: str | Nonmetric = option(
@@ -37,7 +40,10 @@ class MDS(StressMethod):
         choices=("metric", "nonmetric"),
         help="kind of scaling: 'metric' matches the dissimilarities, 'nonmetric' or Nonmetric(...) their order",
     )
-    weights: np.ndarray | None = option(None, help="array (n_samples, n_samples) of weights of pairs; None: 1 each")
+    weights: np.ndarray | None = option(
+        None,
+        help="array (n_samples, n_samples) of weights of pairs of training points (new ones have none); None: 1 each",
+    )
 
     @property
     def _is_metric(self) -> bool:

@@ -23,7 +23,7 @@ from lowfold.stress.majorise import GradientDescent, Majorisation, Optimisation,
 from lowfold.stress.measures import Sampler, Shepard, Stresses, of_sums
 from lowfold.stress.pairs import Pairs, is_measured, pairs_of
 from lowfold.stress.place import Measure, Placing
-from lowfold.stress.problem import GIVEN, Problem, Weighting
+from lowfold.stress.problem import GIVEN, UNIT, Problem, Weighting
 from lowfold.stress.relocate import tried_elsewhere
 from lowfold.stress.start import RANDOM, Starts, classical_start, euclidean_rows, init_option, random_start, starts_of
 from lowfold.stress.starts import Runs
@@ -133,7 +133,10 @@ class StressMethod(Estimator):
         self.converged_ = best.converged
         target = self._target(problem, at.scale)
         measure = Measure(data, self.metric, self.landmarks_)
-        law = problem.weighting.law if problem.weighting.law[0] != GIVEN else ("unit", 1.0)
+        law = problem.weighting.law
+        if law[0] == GIVEN:
+            law = (UNIT, 1.0)
+            findings["weights of new points"] = "1 each: the given weights are of pairs of training points"
         self._placing = Placing(measure, Y, law, pairs.scale, target)
         self._measured = data.values, measure
         degrees = np.maximum(problem.degrees, np.finfo(np.float64).tiny)
@@ -152,7 +155,9 @@ class StressMethod(Estimator):
                 "stress-1": found.kruskal,
             }
         )
-        findings.update(iterations=self.n_iter_, converged=self.converged_, relocations=best.relocated)
+        findings.update(
+            iterations=self.n_iter_, converged=self.converged_, relocations=best.relocated, lifts=best.lifted
+        )
         return embedding
 
     def _named(self, stress: float, total: float, size: float, unit: float) -> Stresses:
@@ -210,7 +215,7 @@ class StressMethod(Estimator):
         measured = self.metric in ("euclidean", "l2") and is_measured(m, n_features, self._threads)
         # Half of the matrix, and in the start of what is not Euclidean rows its squares.
         halves = 0 if measured else 1 if self.metric in ("euclidean", "l2") else 2
-        sums = 64 * (self.n_components + 1) * 8 * m
+        sums = 64 * (self.n_components + 2) * 8 * m  # in the dimension more of a lift
         solver = solver_of(self.solver)
         moved = tried_elsewhere(m) if isinstance(solver, Majorisation) and solver.relocations else 0
         pairs = 4 * halves * m * m + 24 * moved * m

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.backend import native
+from lowfold.backend.embedding_protocol import PairOrder
 from lowfold.backend.packed import Packed
 from lowfold.errors import DataError
 from lowfold.options import documented, option
@@ -60,38 +61,34 @@ class OrdinalProblem:
         self.metric = metric = StressProblem(pairs, weighting, threads)
         self.n, self.dtype, self.degrees, self.total = metric.n, metric.dtype, metric.degrees, metric.total
         self.stiffness, self.stiffest, self.weighting = metric.stiffness, metric.stiffest, weighting
-        self.threads, self._primary = threads, how.ties == "primary"
+        self.threads, self._ties = threads, how.ties
         self._targets = Packed(lambda i, j: pairs.rows(i)[:, j], self.n, self.dtype, threads)
         self._order = _Order(self._targets, weighting.weights)
-        self._fitted: NDArray[np.float64] = np.zeros(0)
+        self._fitted = np.empty(len(self._order.delta))
 
     def with_threads(self, threads: int) -> OrdinalProblem:
-        """A copy with targets of its own."""
+        """A copy with disparities of its own."""
         other = copy.copy(self)
-        other.threads, other._targets = threads, copy.deepcopy(self._targets)
+        other.threads, other._targets, other._fitted = threads, copy.deepcopy(self._targets), self._fitted.copy()
         return other
 
     def evaluate(self, Y: Floats) -> Evaluation:
         """The stress of `scale` Y, in units in which sum w disparity^2 is `total`."""
-        order = self._order
-        d = native.kernels.pair_lengths(Y, order.first, order.second, self.threads)
-        fitted = self._isotonic(d)
-        w = 1.0 if order.weights is None else order.weights
-        square, length = float((w * d * d).sum()), float((w * fitted * fitted).sum())
+        order, targets = self._order, self._targets.entries
+        square, length, misfit = native.kernels.disparities_inplace(
+            self._fitted, targets, Y, order.pairs, self._ties, self.threads
+        )
         if not square * length > 0:
             raise DataError(
-                f"All {len(d)} distances of the embedding are 0, or too small to be seen beside the largest: their "
-                f"order says nothing. Start from init='random', or use scaling='metric'."
+                f"All {len(order.delta)} distances of the embedding are 0, or too small to be seen beside the largest: "
+                f"their order says nothing. Start from init='random', or use scaling='metric'."
             )
-        share = length / square
-        self._fitted = fitted / share
-        self._targets.entries[order.place] = self._fitted
         gradient, residuals, _ = native.kernels.stress_of_packed(
-            self._targets.entries, self.weighting.weights, Y, self.weighting.law, self.threads
+            targets, self.weighting.weights, Y, self.weighting.law, self.threads
         )
-        misfit = float((w * np.square(d - fitted)).sum()) / square
-        unit = self.total * share / square
-        return Evaluation(self.total * misfit, gradient, unit * residuals, unit * square, float(np.sqrt(unit)))
+        unit = self.total * (length / square) / square
+        stress = self.total * (misfit / square)
+        return Evaluation(stress, gradient, unit * residuals, unit * square, float(np.sqrt(unit)))
 
     def targets(self, points: NDArray[np.intp]) -> tuple[Floats, Floats | None]:
         """The disparities, at the length at which the embedding needs no scaling."""
@@ -101,42 +98,19 @@ class OrdinalProblem:
 
     def monotone(self, scale: float) -> Monotone:
         """The disparities of the last evaluation, times its scale, as a function of the dissimilarities."""
-        delta, begin = self._order.delta, self._order.begin
+        delta, begin = self._order.delta.astype(np.float64), self._order.begin
         count = np.diff(begin, append=len(delta))
         values = scale * np.add.reduceat(self._fitted, begin) / count
         inside = (np.diff(values, prepend=-1.0) == 0) & (np.diff(values, append=np.inf) == 0)
         return Monotone(delta[begin][~inside], np.maximum.accumulate(values[~inside]))
 
-    def _isotonic(self, d: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The disparities of distances in the order of the dissimilarities."""
-        order, w = self._order, self._order.weights
-        if len(order.begin) == len(d):
-            return regression(d, w)
-        if self._primary:
-            within = np.arange(len(d))
-            within[order.tied] = order.tied[np.lexsort((d[order.tied], order.group))]
-            fitted = np.empty_like(d)
-            fitted[within] = regression(d[within], None if w is None else w[within])
-            return fitted
-        mass = np.add.reduceat(np.ones_like(d) if w is None else w, order.begin)
-        mean = np.add.reduceat(d if w is None else w * d, order.begin) / mass
-        return np.repeat(regression(mean, mass), np.diff(order.begin, append=len(d)))
-
-
-def regression(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """The numbers nearest to the values, by weighted squares, that never fall (pool adjacent violators)."""
-    from scipy.optimize import isotonic_regression  # slow to import, and needed here alone
-
-    return np.asarray(isotonic_regression(values, weights=weights).x, np.float64)
-
 
 class _Order:
-    """The pairs that count, by rising dissimilarity: their points, their place among the packed entries, their weights,
-    where each group of equal dissimilarities begins, and those of groups of several with their groups' numbers."""
+    """The pairs that count by rising dissimilarity, `delta`; `pairs`: their first and second points, where each group
+    of equal dissimilarities begins, their weights."""
 
     def __init__(self, deltas: Packed, weights: Floats | None) -> None:
-        n = deltas.shape[0]
-        first, second, place = [], [], []
+        first, second, found = [], [], []
         for begin, strip in deltas.strips():
             wanted = np.triu(strip >= 0, 1)
             if weights is not None:
@@ -144,14 +118,10 @@ class _Order:
             i, j = np.nonzero(wanted)
             first.append((i + begin).astype(np.int32))
             second.append((j + begin).astype(np.int32))
-            place.append(i * (n - begin) + j + deltas.place(begin))
-        self.first, self.second, self.place = (np.concatenate(parts) for parts in (first, second, place))
-        self.delta = deltas.entries[self.place].astype(np.float64)
-        by_size = np.argsort(self.delta, kind="stable")
-        self.first, self.second, self.place = self.first[by_size], self.second[by_size], self.place[by_size]
-        self.delta = self.delta[by_size]
-        self.weights = None if weights is None else weights[self.first, self.second].astype(np.float64)
-        self.begin = np.flatnonzero(np.diff(self.delta, prepend=-1.0) > 0)
-        sizes = np.diff(self.begin, append=len(self.delta))
-        self.tied = np.flatnonzero(np.repeat(sizes > 1, sizes))  # among all, these alone have to be sorted each time
-        self.group = np.repeat(np.arange(len(self.begin)), sizes)[self.tied]
+            found.append(strip[i, j])
+        delta = np.concatenate(found)
+        by_size = np.argsort(delta, kind="stable")
+        self.delta = delta[by_size]
+        self.begin = np.flatnonzero(np.diff(self.delta, prepend=-1.0) > 0).astype(np.int64)
+        ends = np.concatenate(first)[by_size], np.concatenate(second)[by_size]
+        self.pairs: PairOrder = (*ends, self.begin, None if weights is None else weights[ends].astype(np.float64))

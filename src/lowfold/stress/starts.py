@@ -15,7 +15,7 @@ from lowfold.stress.ordinal import OrdinalProblem
 from lowfold.stress.problem import Problem
 from lowfold.types import Step
 
-WARMING = Majorisation(max_iter=1, momentum=False, relocations=0)
+WARMING = Majorisation(max_iter=1, momentum=False, relocations=0, lifts=0)
 
 
 class Runs:
