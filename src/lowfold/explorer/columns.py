@@ -26,7 +26,8 @@ def make_columns(given: Mapping[str, Any], n: int) -> Parts:
     Text, truth values and few different whole numbers are categories, other numbers a scale, many different texts and
     whole numbers too long for float32 are texts. NaN and None are missing.
     """
-    columns, arrays = [], {}
+    columns: list[dict[str, Any]] = []
+    arrays: dict[str, NDArray[Any]] = {}
     for name, values in given.items():
         array = np.asarray(values)
         if array.shape != (n,):

@@ -1,8 +1,9 @@
 """Arrays and a JSON header in one run of bytes, as the page reads them.
 
-`LFSC`, the version and the header's length (32 bits each, little-endian), the header in UTF-8, padded with spaces so that
-the arrays begin at a multiple of 8; then the arrays, little-endian in C order, each at a multiple of 8. The header's
-`arrays` says of each its type, shape and place behind the header. Browsers read them where they lie, without a copy.
+`LFSC`, the version and the header's length (32 bits each, little-endian), the header in UTF-8, padded with spaces so
+that the arrays begin at a multiple of 8; then the arrays, little-endian in C order, each at a multiple of 8. The
+header's `arrays` says of each its type, shape and place behind the header. Browsers read them where they lie, without a
+copy.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
 
 
 def unpack(content: bytes | bytearray | memoryview) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """(header, arrays) of a pack; DataError if anything about it is wrong. The arrays are views and cannot be written."""
+    """(header, arrays) of a pack; DataError if anything about it is wrong. The arrays are views that none can write."""
     view = memoryview(content).toreadonly()
     if len(view) < HEAD.size:
         raise _wrong("it is too short")
@@ -72,7 +73,7 @@ def _array(name: str, place: Any, body: memoryview) -> NDArray[Any]:
     if not isinstance(place, dict) or place.get("dtype") not in TYPES:
         raise _wrong(f"array {name!r} has no type that is known")
     kind = np.dtype(TYPES[place["dtype"]]).newbyteorder("<")
-    shape, offset = place.get("shape"), place.get("offset")
+    shape, offset = place.get("shape"), place.get("offset", -1)
     if not isinstance(shape, list) or len(shape) > MOST_DIMENSIONS or not all(map(_is_size, [*shape, offset])):
         raise _wrong(f"array {name!r} has shape {shape!r} at {offset!r}")
     size = math.prod(shape)

@@ -69,7 +69,7 @@ def bundle() -> str:
         for _, declared in DECLARED.findall(source):
             if declared in owners:
                 raise BackendError(
-                    f"{name}.js and {owners[declared]}.js both declare {declared!r}. Rename one of them."
+                    f"{name}.js and {owners[declared]}.js both declare {declared!r}. Rename one."
                 )
             owners[declared] = name
     parts = [re.sub(r"^export ", "", IMPORT.sub("", source), flags=re.MULTILINE) for source in ordered.values()]

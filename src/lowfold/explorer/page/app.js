@@ -16,13 +16,14 @@ export class App extends EventTarget {
   /** @param {Pack} pack */
   constructor(pack) {
     super();
+    /** @type {Scene} */
     this.scene = new Scene(pack);
     this.gl = openDevice(byId("points"));
     this.appearance = new Appearance(this.gl, this.scene);
     this.points = new PointLayer(this.gl, this.appearance);
     this.pictures = this.scene.images ? new PictureLayer(this.gl, this.scene.images, this.appearance) : null;
     this.renderer = new Renderer(this.gl, this.points, this.pictures);
-    /** Rows, ascending. */
+    /** Rows, ascending. @type {Uint32Array} */
     this.selection = new Uint32Array(0);
     /** Categories of the column that is coloured by which are hidden. @type {Set<number>} */
     this.hiddenClasses = new Set();
@@ -46,7 +47,7 @@ export class App extends EventTarget {
     return this.renderer.panels;
   }
 
-  /** @param {string} id */
+  /** @param {string} id @returns {Panel} */
   panel(id) {
     const found = this.panels.find((panel) => panel.id === id);
     if (!found) throw new Error(`There is no map ${id}.`);

@@ -26,14 +26,26 @@ function contents(app, { panel, point, row }) {
   const { scene } = app;
   const first = app.colorBy && app.colorBy !== "trust" ? [app.colorBy] : [];
   const columns = [...first, ...scene.columns.filter((/** @type {any} */ column) => column !== app.colorBy)];
-  const values = element("dl", {}, ...columns.slice(0, MOST_VALUES_SHOWN).flatMap((column) => {
-    const text = column.text(row);
-    return [element("dt", {}, column.name), element("dd", {}, text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text)];
-  }));
-  const more = columns.length > MOST_VALUES_SHOWN ? element("p", { class: "hint" }, `and ${columns.length - MOST_VALUES_SHOWN} more columns`) : null;
+  const values = element(
+    "dl",
+    {},
+    ...columns.slice(0, MOST_VALUES_SHOWN).flatMap((column) => {
+      const text = column.text(row);
+      return [
+        element("dt", {}, column.name),
+        element("dd", {}, text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text),
+      ];
+    }),
+  );
+  const more =
+    columns.length > MOST_VALUES_SHOWN
+      ? element("p", { class: "hint" }, `and ${columns.length - MOST_VALUES_SHOWN} more columns`)
+      : null;
   const picture = scene.images ? imageCanvas(scene.images, row, app.dark) : null;
-  return [picture, element("div", {}, element("p", { class: "row" }, `row ${row}`), values, more, neighborLine(app, panel, point))]
-    .filter((part) => part !== null);
+  return [
+    picture,
+    element("div", {}, element("p", { class: "row" }, `row ${row}`), values, more, neighborLine(app, panel, point)),
+  ].filter((part) => part !== null);
 }
 
 /** @param {App} app @param {import("./panel.js").Panel} panel @param {number} point */
@@ -45,7 +57,13 @@ function neighborLine(app, panel, point) {
     sign.style.borderColor = color;
     return element("span", {}, sign, `${count} ${word}`);
   };
-  return element("p", { class: "near", title: "Of its nearest points in the data" }, part(found.kept.length, "kept", KEPT), part(found.lost.length, "lost", LOST), part(found.false.length, "false", FALSE));
+  return element(
+    "p",
+    { class: "near", title: "Of its nearest points in the data" },
+    part(found.kept.length, "kept", KEPT),
+    part(found.lost.length, "lost", LOST),
+    part(found.false.length, "false", FALSE),
+  );
 }
 
 /** @param {HTMLElement} card @param {import("./app.js").Hovered} hovered */

@@ -4,12 +4,36 @@
 export const OKABE_ITO = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000"];
 // Petroff 2021: ten, where eight are too few.
 export const PETROFF = [
-  "#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd",
+  "#3f90da",
+  "#ffa90e",
+  "#bd1f01",
+  "#94a4a2",
+  "#832db6",
+  "#a96b59",
+  "#e76300",
+  "#b9ac70",
+  "#717581",
+  "#92dadd",
 ];
 // Cividis at equal steps: of even lightness, the same to most colour-blind readers.
 export const CIVIDIS = [
-  "#00224e", "#002e6a", "#1a386f", "#32436d", "#434e6c", "#535a6d", "#61656f", "#6f7073", "#7d7c78", "#8c8878",
-  "#9b9476", "#aba072", "#bcae6c", "#cdbb63", "#dec958", "#f0d846", "#fee838",
+  "#00224e",
+  "#002e6a",
+  "#1a386f",
+  "#32436d",
+  "#434e6c",
+  "#535a6d",
+  "#61656f",
+  "#6f7073",
+  "#7d7c78",
+  "#8c8878",
+  "#9b9476",
+  "#aba072",
+  "#bcae6c",
+  "#cdbb63",
+  "#dec958",
+  "#f0d846",
+  "#fee838",
 ];
 export const SHAPE_COUNT = 8; // change when the colours begin again
 const PLAIN = "#0072B2";

@@ -25,7 +25,15 @@ export function makeDetails(app) {
     whole.hidden = !panel;
     if (!panel) return;
     whole.querySelector("h2")?.replaceChildren(panel.header.title);
-    body.replaceChildren(...[axisPickers(app, panel), timeSlider(app, panel), spectrumPart(app, panel), qualityTable(panel), facts(panel)].filter((part) => part !== null));
+    body.replaceChildren(
+      ...[
+        axisPickers(app, panel),
+        timeSlider(app, panel),
+        spectrumPart(app, panel),
+        qualityTable(panel),
+        facts(panel),
+      ].filter((part) => part !== null),
+    );
   };
   for (const name of ["active", "panels"]) app.on(name, show);
   show();
@@ -36,13 +44,20 @@ export function makeDetails(app) {
 function axisPickers(app, panel) {
   if (panel.shown < 3) return null;
   const pickers = [0, 1].map((axis) => {
-    const select = element("select", { id: axis ? "axis-y" : "axis-x", onchange: () => {
-      const chosen = [...panel.axes];
-      chosen[axis] = Number(select.value);
-      panel.pick(chosen[0], chosen[1]);
-      app.moved(panel, false);
-      app.tell("active");
-    } }, ...Array.from({ length: panel.shown }, (_, at) => element("option", { value: at }, `coordinate ${at + 1}`)));
+    const select = element(
+      "select",
+      {
+        id: axis ? "axis-y" : "axis-x",
+        onchange: () => {
+          const chosen = [...panel.axes];
+          chosen[axis] = Number(select.value);
+          panel.pick(chosen[0], chosen[1]);
+          app.moved(panel, false);
+          app.tell("active");
+        },
+      },
+      ...Array.from({ length: panel.shown }, (_, at) => element("option", { value: at }, `coordinate ${at + 1}`)),
+    );
     select.value = String(panel.axes[axis]);
     return element("label", { class: "field" }, element("span", {}, axis ? "y" : "x"), select);
   });
@@ -56,18 +71,29 @@ function timeSlider(app, panel) {
   const most = Math.log2(panel.mostTime + 1);
   const shown = element("output", { for: "time" }, timeText(panel.time));
   const input = element("input", {
-    type: "range", id: "time", min: 0, max: most, step: "any", value: Math.log2(panel.time + 1),
-    "aria-label": "Diffusion time t", "aria-valuetext": timeText(panel.time),
+    type: "range",
+    id: "time",
+    min: 0,
+    max: most,
+    step: "any",
+    value: Math.log2(panel.time + 1),
+    "aria-label": "Diffusion time t",
+    "aria-valuetext": timeText(panel.time),
     oninput: () => setTime(2 ** Number(input.value) - 1),
     onkeydown: (/** @type {KeyboardEvent} */ event) => {
-      const step = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 })[event.key];
+      const step = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 })[
+        event.key
+      ];
       if (!step) return;
       event.preventDefault();
       setTime((panel.time ?? 0) + step * (panel.wholeTimes || event.shiftKey ? 1 : 0.5));
     },
   });
   const setTime = (/** @type {number} */ wanted) => {
-    const time = Math.min(panel.mostTime, Math.max(0, panel.wholeTimes ? Math.round(wanted) : Math.round(wanted * 20) / 20));
+    const time = Math.min(
+      panel.mostTime,
+      Math.max(0, panel.wholeTimes ? Math.round(wanted) : Math.round(wanted * 20) / 20),
+    );
     panel.time = time;
     shown.textContent = timeText(time);
     input.value = String(Math.log2(time + 1));
@@ -86,8 +112,20 @@ function timeText(time) {
 /** @param {App} app @param {Panel} panel */
 function spectrumPart(app, panel) {
   if (!panel.eigenvalues || panel.eigenvalues.length < 2) return null;
-  const canvas = element("canvas", { class: "spectrum", width: 560, height: 180, role: "img", "aria-label": `Eigenvalues: ${Array.from(panel.eigenvalues, (value) => value.toPrecision(3)).join(", ")}` });
-  const title = element("p", { class: "hint" }, panel.time === null ? "Eigenvalues; those shown are filled" : "Eigenvalues to the power of t; those shown are filled");
+  const canvas = element("canvas", {
+    class: "spectrum",
+    width: 560,
+    height: 180,
+    role: "img",
+    "aria-label": `Eigenvalues: ${Array.from(panel.eigenvalues, (value) => value.toPrecision(3)).join(", ")}`,
+  });
+  const title = element(
+    "p",
+    { class: "hint" },
+    panel.time === null
+      ? "Eigenvalues; those shown are filled"
+      : "Eigenvalues to the power of t; those shown are filled",
+  );
   const draw = () => drawSpectrum(canvas, panel, app.dark);
   draw();
   app.on("time", () => canvas.isConnected && draw());
@@ -102,7 +140,13 @@ function qualityTable(panel) {
   const rows = entries.map(([name, value]) => {
     const bar = element("span", { class: "meter", "aria-hidden": "true" });
     bar.style.setProperty("--share", String(Math.max(0, Math.min(1, Number(value)))));
-    return element("tr", { title: EXPLAINED[name] ?? "" }, element("th", { scope: "row" }, name), element("td", {}, bar), element("td", {}, Number(value).toFixed(3)));
+    return element(
+      "tr",
+      { title: EXPLAINED[name] ?? "" },
+      element("th", { scope: "row" }, name),
+      element("td", {}, bar),
+      element("td", {}, Number(value).toFixed(3)),
+    );
   });
   const pair = panel.axes[0] === 0 && panel.axes[1] === 1;
   const asMade = pair && panel.time === panel.header.time;
@@ -117,9 +161,19 @@ function facts(panel) {
   const rows = [
     ["method", method === "given" ? "coordinates as given" : method],
     ...(family === "given" ? [] : [["family", family]]),
-    ...(seconds === null || seconds === undefined ? [] : [["time to fit", `${seconds < 10 ? seconds.toFixed(2) : seconds.toFixed(0)} s`]]),
+    ...(seconds === null || seconds === undefined
+      ? []
+      : [["time to fit", `${seconds < 10 ? seconds.toFixed(2) : seconds.toFixed(0)} s`]]),
     ...Object.entries(parameters),
   ];
-  return element("details", { class: "facts" }, element("summary", {}, "Parameters"),
-    element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, String(name)), element("dd", {}, String(value))])));
+  return element(
+    "details",
+    { class: "facts" },
+    element("summary", {}, "Parameters"),
+    element(
+      "dl",
+      {},
+      ...rows.flatMap(([name, value]) => [element("dt", {}, String(name)), element("dd", {}, String(value))]),
+    ),
+  );
 }

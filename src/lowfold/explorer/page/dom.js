@@ -17,7 +17,11 @@ export function element(tag, attributes = {}, ...children) {
     else if (name === "value" || name === "checked") /** @type {any} */ (made)[name] = value;
     else made.setAttribute(name, value === true ? "" : String(value));
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined).map((child) => /** @type {Node | string} */ (typeof child === "number" ? String(child) : child)));
+  made.append(
+    ...children
+      .filter((child) => child !== null && child !== undefined)
+      .map((child) => /** @type {Node | string} */ (typeof child === "number" ? String(child) : child)),
+  );
   return made;
 }
 

@@ -20,14 +20,24 @@ export function saveTable(app) {
 export function tableLines(app, rows) {
   const { scene, panels } = app;
   const titles = uniqueTitles(panels.map((panel) => panel.header.title));
-  const head = ["row", ...scene.columns.map((/** @type {any} */ column) => column.name), ...titles.flatMap((title) => [`${title} x`, `${title} y`])];
+  const head = [
+    "row",
+    ...scene.columns.map((/** @type {any} */ column) => column.name),
+    ...titles.flatMap((title) => [`${title} x`, `${title} y`]),
+  ];
   const lines = [`${head.map(quoted).join(",")}\r\n`];
   const factors = panels.map((panel) => panel.factors());
   for (const row of rows) {
-    const cells = [String(row), ...scene.columns.map((/** @type {any} */ column) => (column.kind === "number" ? exact(column.values[row]) : quoted(column.text(row))))];
+    const cells = [
+      String(row),
+      ...scene.columns.map((/** @type {any} */ column) =>
+        column.kind === "number" ? exact(column.values[row]) : quoted(column.text(row)),
+      ),
+    ];
     panels.forEach((panel, at) => {
       const point = panel.pointOf(row);
-      for (const axis of [0, 1]) cells.push(point < 0 ? "" : exact(panel.values[point * panel.width + panel.axes[axis]] * factors[at][axis]));
+      for (const axis of [0, 1])
+        cells.push(point < 0 ? "" : exact(panel.values[point * panel.width + panel.axes[axis]] * factors[at][axis]));
     });
     lines.push(`${cells.join(",")}\r\n`);
   }
@@ -36,7 +46,11 @@ export function tableLines(app, rows) {
 
 /** @param {string[]} titles */
 function uniqueTitles(titles) {
-  return titles.map((title, at) => (titles.indexOf(title) === at ? title : `${title} (${titles.slice(0, at + 1).filter((one) => one === title).length})`));
+  return titles.map((title, at) =>
+    titles.indexOf(title) === at
+      ? title
+      : `${title} (${titles.slice(0, at + 1).filter((one) => one === title).length})`,
+  );
 }
 
 /** A number with the digits that single precision has. @param {number} value */
@@ -70,13 +84,20 @@ export function viewCanvas(app) {
   context.drawImage(points, 0, 0);
   context.fillStyle = style.color;
   context.font = `600 ${13 * ratio}px system-ui, sans-serif`;
-  for (const { box, header } of app.renderer.visible()) context.fillText(header.title, (box.left + 4) * ratio, (box.top - 10) * ratio, box.width * ratio);
+  for (const { box, header } of app.renderer.visible())
+    context.fillText(header.title, (box.left + 4) * ratio, (box.top - 10) * ratio, box.width * ratio);
   return canvas;
 }
 
 /** @param {string} title */
 function fileName(title) {
-  return title.replace(/[^\p{L}\p{N} _-]+/gu, "").trim().replace(/\s+/g, "-").slice(0, 60) || "lowfold";
+  return (
+    title
+      .replace(/[^\p{L}\p{N} _-]+/gu, "")
+      .trim()
+      .replace(/\s+/g, "-")
+      .slice(0, 60) || "lowfold"
+  );
 }
 
 /** @param {Blob} blob @param {string} name */

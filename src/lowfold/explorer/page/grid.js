@@ -24,8 +24,8 @@ export class Grid {
     this.points = new Uint32Array(count);
     const cellOf = new Uint32Array(count);
     for (let point = 0; point < count; point++) {
-      const cell = this.line(1, values[point * stride + second]) * this.cells
-        + this.line(0, values[point * stride + first]);
+      const cell =
+        this.line(1, values[point * stride + second]) * this.cells + this.line(0, values[point * stride + first]);
       cellOf[point] = cell;
       this.begins[cell + 1]++;
     }

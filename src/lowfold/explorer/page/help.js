@@ -19,11 +19,18 @@ const HELP = [
 ];
 
 export function showHelp() {
-  const dialog = element("dialog", { class: "help", "aria-label": "Keys and gestures" },
+  const dialog = element(
+    "dialog",
+    { class: "help", "aria-label": "Keys and gestures" },
     element("h2", {}, "Keys and gestures"),
     element("dl", {}, ...HELP.flatMap(([keys, meaning]) => [element("dt", {}, keys), element("dd", {}, meaning)])),
-    element("p", { class: "hint" }, "Hovering a point joins it to its nearest points in the data: green ones the map kept, orange ones it lost; pink ones are near in the map alone."),
-    element("form", { method: "dialog" }, element("button", { class: "tool", type: "submit" }, "Close")));
+    element(
+      "p",
+      { class: "hint" },
+      "Hovering a point joins it to its nearest points in the data: green ones the map kept, orange ones it lost; pink ones are near in the map alone.",
+    ),
+    element("form", { method: "dialog" }, element("button", { class: "tool", type: "submit" }, "Close")),
+  );
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();

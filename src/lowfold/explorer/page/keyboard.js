@@ -26,9 +26,19 @@ export function listenToKeys(app, turnTheme) {
   };
   document.addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isWriting(target) || target.closest("dialog")) return;
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      event.defaultPrevented ||
+      isWriting(target) ||
+      target.closest("dialog")
+    )
+      return;
     const onMap = target.classList.contains("plot");
-    const run = (onMap ? mapKeys(app)[event.key] : undefined) ?? anywhere[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    const run =
+      (onMap ? mapKeys(app)[event.key] : undefined) ??
+      anywhere[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!run) return;
     event.preventDefault();
     run();
@@ -37,7 +47,9 @@ export function listenToKeys(app, turnTheme) {
 
 /** @param {HTMLElement} target */
 function isWriting(target) {
-  return target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
+  return (
+    target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement
+  );
 }
 
 /** @param {App} app @returns {Record<string, () => void>} */
@@ -54,8 +66,14 @@ function mapKeys(app) {
     app.moved(panel, true);
   };
   return {
-    ArrowLeft: pan(STEP, 0), ArrowRight: pan(-STEP, 0), ArrowUp: pan(0, STEP), ArrowDown: pan(0, -STEP),
-    "+": zoom(ZOOM), "=": zoom(ZOOM), "-": zoom(1 / ZOOM), _: zoom(1 / ZOOM),
+    ArrowLeft: pan(STEP, 0),
+    ArrowRight: pan(-STEP, 0),
+    ArrowUp: pan(0, STEP),
+    ArrowDown: pan(0, -STEP),
+    "+": zoom(ZOOM),
+    "=": zoom(ZOOM),
+    "-": zoom(1 / ZOOM),
+    _: zoom(1 / ZOOM),
     0: () => {
       panel.view.goHome();
       app.moved(panel, false);
@@ -77,12 +95,23 @@ function nextPoint(app, step) {
   if (!panel) return;
   const count = app.selection.length || app.scene.n;
   const rowAt = (/** @type {number} */ at) => (app.selection.length ? app.selection[at] : at);
-  const here = app.hovered ? (app.selection.length ? app.selection.indexOf(app.hovered.row) : app.hovered.row) : step > 0 ? -1 : 0;
+  const here = app.hovered
+    ? app.selection.length
+      ? app.selection.indexOf(app.hovered.row)
+      : app.hovered.row
+    : step > 0
+      ? -1
+      : 0;
   const row = rowAt((here + step + count) % count);
   const point = panel.pointOf(row);
   if (point < 0) return;
   app.hover({ panel, point, row });
-  app.announce([`Row ${row}`, ...app.scene.columns.slice(0, 4).map((/** @type {any} */ column) => `${column.name} ${column.text(row)}`)].join(", "));
+  app.announce(
+    [
+      `Row ${row}`,
+      ...app.scene.columns.slice(0, 4).map((/** @type {any} */ column) => `${column.name} ${column.text(row)}`),
+    ].join(", "),
+  );
 }
 
 /** @param {App} app @param {number} step */

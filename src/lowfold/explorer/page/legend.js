@@ -15,11 +15,15 @@ export function makeLegend(app) {
   const show = () => {
     const by = app.colorBy;
     whole.hidden = by === null;
-    whole.querySelector("h2")?.replaceChildren(by === TRUST ? "Trust" : by?.name ?? "");
+    whole.querySelector("h2")?.replaceChildren(by === TRUST ? "Trust" : (by?.name ?? ""));
     if (by === null) return;
-    if (by === TRUST) body.replaceChildren(scaleBar(app, "none kept", "all kept"), element("p", { class: "hint" }, `How many of its ${app.scene.k} nearest each point keeps in each map`));
+    if (by === TRUST)
+      body.replaceChildren(
+        scaleBar(app, "none kept", "all kept"),
+        element("p", { class: "hint" }, `How many of its ${app.scene.k} nearest each point keeps in each map`),
+      );
     else if (by.kind === "category") body.replaceChildren(classList(app, by));
-    else body.replaceChildren(scaleBar(app, ...by.range().map(shownNumber)));
+    else body.replaceChildren(scaleBar(app, shownNumber(by.range()[0]), shownNumber(by.range()[1])));
   };
   for (const name of ["color", "filter", "theme"]) app.on(name, show);
   show();
@@ -31,7 +35,12 @@ function scaleBar(app, low, high) {
   const stops = Array.from({ length: 9 }, (_, at) => `rgb(${scaleColor(at / 8, app.dark).join(",")})`);
   const bar = element("div", { class: "scale", role: "img", "aria-label": `from ${low} to ${high}` });
   bar.style.background = `linear-gradient(to right, ${stops.join(",")})`;
-  return element("div", {}, bar, element("div", { class: "ends" }, element("span", {}, low), element("span", {}, high)));
+  return element(
+    "div",
+    {},
+    bar,
+    element("div", { class: "ends" }, element("span", {}, low), element("span", {}, high)),
+  );
 }
 
 /** @param {App} app @param {any} column */
@@ -43,11 +52,25 @@ function classList(app, column) {
     const sign = element("span", { class: "sign", "aria-hidden": "true" }, SHAPE_SIGNS[shape]);
     sign.style.color = color;
     const hidden = app.hiddenClasses.has(number);
-    return element("li", {}, element("button", {
-      class: "class", type: "button", "aria-pressed": String(!hidden), "data-class": number,
-      title: "Hide or show; with Alt, this one alone",
-      onclick: (/** @type {MouseEvent} */ event) => toggle(app, number, column.categories.length, event.altKey || event.ctrlKey),
-    }, sign, element("span", { class: "label" }, name || "(empty)"), element("span", { class: "count" }, grouped(counts[number]))));
+    return element(
+      "li",
+      {},
+      element(
+        "button",
+        {
+          class: "class",
+          type: "button",
+          "aria-pressed": String(!hidden),
+          "data-class": number,
+          title: "Hide or show; with Alt, this one alone",
+          onclick: (/** @type {MouseEvent} */ event) =>
+            toggle(app, number, column.categories.length, event.altKey || event.ctrlKey),
+        },
+        sign,
+        element("span", { class: "label" }, name || "(empty)"),
+        element("span", { class: "count" }, grouped(counts[number])),
+      ),
+    );
   });
   const all = app.hiddenClasses.size
     ? element("button", { class: "link", type: "button", onclick: () => app.hideClasses(new Set()) }, "Show all")

@@ -16,7 +16,9 @@ import { makeToolbar } from "./toolbar.js";
 
 /** @param {unknown} error */
 function fail(error) {
-  byId("stage").replaceChildren(element("p", { class: "failure", role: "alert" }, error instanceof Error ? error.message : String(error)));
+  byId("stage").replaceChildren(
+    element("p", { class: "failure", role: "alert" }, error instanceof Error ? error.message : String(error)),
+  );
   console.error(error);
 }
 

@@ -132,7 +132,9 @@ export class Marks {
  * @param {import("./scene.js").Scene} scene
  */
 export function neighborsIn(panel, point, scene) {
-  const truth = Array.from(scene.neighborsOf(panel.rowOf(point)), (row) => panel.pointOf(row)).filter((other) => other >= 0);
+  const truth = Array.from(scene.neighborsOf(panel.rowOf(point)), (row) => panel.pointOf(row)).filter(
+    (other) => other >= 0,
+  );
   const near = truth.length ? panel.nearest(point, truth.length) : [];
   const [wanted, found] = [new Set(truth), new Set(near)];
   return {

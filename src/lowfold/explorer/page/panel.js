@@ -35,6 +35,17 @@ export class Panel {
     /** @type {number | null} */ this.time = header.time;
     this.wholeTimes = this.time !== null && (this.eigenvalues ?? []).some((value) => value < 0);
     this.axes = [0, 1];
+    /** How many coordinates can be picked. */
+    this.shown = 0;
+    /** Coordinates, `width` of them for each point. @type {Float32Array} */
+    this.values = new Float32Array(0);
+    this.width = 0;
+    /** The least and largest value of each coordinate, where they are known. @type {Map<number, [number, number]>} */
+    this.extents = new Map();
+    /** The grid over the shown pair, once it is needed. @type {Grid | null} */
+    this.index = null;
+    /** Points by rows of the scene, where this map holds only some. @type {Map<number, number> | null} */
+    this.points = null;
     /** Counts changes of the coordinates, so that what was made of earlier ones is known to be old. */
     this.version = 0;
     this.place(/** @type {Float32Array} */ (coordinates.values), coordinates.shape[1]);
@@ -52,13 +63,12 @@ export class Panel {
    * @param {number} width how many for each point
    */
   place(values, width) {
-    this.shown = width; // coordinates that can be picked
-    [this.values, this.width] = width === 1 ? [withJitter(values), 2] : [values, width];
+    this.shown = width;
+    this.values = width === 1 ? withJitter(values) : values;
+    this.width = Math.max(2, width);
     this.axes = this.axes.map((axis) => Math.min(axis, this.width - 1));
-    /** @type {Map<number, [number, number]>} */
-    this.extents = new Map();
+    this.extents.clear();
     this.version++;
-    /** @type {Grid | null} */
     this.index = null;
   }
 
@@ -148,7 +158,10 @@ export class Panel {
     if (!this.index) {
       const [first, second] = this.axes;
       const [x, y] = [this.extent(first), this.extent(second)];
-      const bounds = { low: /** @type {[number, number]} */ ([x[0], y[0]]), high: /** @type {[number, number]} */ ([x[1], y[1]]) };
+      const bounds = {
+        low: /** @type {[number, number]} */ ([x[0], y[0]]),
+        high: /** @type {[number, number]} */ ([x[1], y[1]]),
+      };
       this.index = new Grid(this.values, this.width, first, second, bounds);
     }
     return this.index;
@@ -166,14 +179,17 @@ export class Panel {
     if (!ax || !ay) return -1;
     const ends = [(x - reach - bx) / ax, (x + reach - bx) / ax, (y - reach - by) / ay, (y + reach - by) / ay];
     let [best, least] = [-1, reach * reach];
-    this.grid().inBox([Math.min(ends[0], ends[1]), Math.min(ends[2], ends[3])],
-      [Math.max(ends[0], ends[1]), Math.max(ends[2], ends[3])], (point) => {
+    this.grid().inBox(
+      [Math.min(ends[0], ends[1]), Math.min(ends[2], ends[3])],
+      [Math.max(ends[0], ends[1]), Math.max(ends[2], ends[3])],
+      (point) => {
         const at = point * this.width;
         const dx = ax * this.values[at + this.axes[0]] + bx - x;
         const dy = ay * this.values[at + this.axes[1]] + by - y;
         const r = dx * dx + dy * dy;
         if (r <= least && accepts(this.rowOf(point))) [best, least] = [point, r];
-      });
+      },
+    );
     return best;
   }
 

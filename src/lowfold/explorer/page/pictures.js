@@ -35,10 +35,12 @@ export class PictureLayer {
     this.texture = makeAtlas(gl, images.channels);
     /** Rows whose images were drawn last, for each panel. @type {Map<Panel, number[]>} */
     this.shown = new Map();
+    /** Places of points in the orders in which they are drawn. @type {Map<Uint32Array, Uint32Array>} */
+    this.ranks = new Map();
   }
 
-  /** @param {Panel} panel @param {number} ratio */
-  draw(panel, ratio) {
+  /** @param {Panel} panel */
+  draw(panel) {
     const chosen = this.choose(panel);
     this.shown.set(panel, chosen.rows);
     if (!chosen.rows.length) return;
@@ -46,9 +48,16 @@ export class PictureLayer {
     const data = new Float32Array(8 * chosen.rows.length);
     chosen.rows.forEach((row, at) => {
       const tile = this.tileOf(row);
-      const color = this.frameOf(panel, row);
-      data.set([...chosen.places[at], ((tile % this.across) * images.width) / ATLAS,
-        (Math.floor(tile / this.across) * images.height) / ATLAS, ...color], 8 * at);
+      const color = this.frameOf(row);
+      data.set(
+        [
+          ...chosen.places[at],
+          ((tile % this.across) * images.width) / ATLAS,
+          (Math.floor(tile / this.across) * images.height) / ATLAS,
+          ...color,
+        ],
+        8 * at,
+      );
     });
     gl.useProgram(this.program);
     gl.bindVertexArray(null);
@@ -65,7 +74,11 @@ export class PictureLayer {
     gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 8, 0);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.instances);
     gl.bufferData(gl.ARRAY_BUFFER, data, gl.STREAM_DRAW);
-    [[1, 2, 0], [2, 2, 8], [3, 4, 16]].forEach(([location, size, offset]) => {
+    [
+      [1, 2, 0],
+      [2, 2, 8],
+      [3, 4, 16],
+    ].forEach(([location, size, offset]) => {
       gl.vertexAttribPointer(location, size, gl.FLOAT, false, 32, offset);
       gl.vertexAttribDivisor(location, 1);
     });
@@ -79,7 +92,10 @@ export class PictureLayer {
   inks() {
     const light = !this.appearance.dark && this.images.ink;
     const [low, high] = this.appearance.dark && this.images.ink ? [0.1, 0.96] : [0, 1];
-    const ends = /** @type {[number, number, number][]} */ ([[low, low, low], [high, high, high]]);
+    const ends = /** @type {[number, number, number][]} */ ([
+      [low, low, low],
+      [high, high, high],
+    ]);
     return light ? ends.reverse() : ends;
   }
 
@@ -111,7 +127,9 @@ export class PictureLayer {
       const known = first.get(key);
       if (!known || rank < known.rank) first.set(key, { point, rank, x, y });
     }
-    const kept = [...first.entries()].filter(([key, one]) => !this.isCovered(key, one, first, cell)).map(([, one]) => one);
+    const kept = [...first.entries()]
+      .filter(([key, one]) => !this.isCovered(key, one, first, cell))
+      .map(([, one]) => one);
     kept.sort((a, b) => a.rank - b.rank).splice(this.capacity);
     return { rows: kept.map((one) => panel.rowOf(one.point)), places: kept.map((one) => [one.x, one.y]), side };
   }
@@ -155,18 +173,17 @@ export class PictureLayer {
 
   /** The place of a point in the order. @param {Panel} panel @param {number} point */
   rankOf(panel, point) {
-    this.ranks ??= /** @type {Map<Uint32Array, Uint32Array>} */ (new Map());
     let ranks = this.ranks.get(panel.order);
     if (!ranks) {
       ranks = new Uint32Array(panel.order.length);
-      panel.order.forEach((known, rank) => (/** @type {Uint32Array} */ (ranks)[known] = rank));
+      panel.order.forEach((known, rank) => /** @type {Uint32Array} */ ((ranks)[known] = rank));
       this.ranks.set(panel.order, ranks);
     }
     return ranks[point];
   }
 
-  /** The colour around an image, faint where others are selected. @param {Panel} panel @param {number} row */
-  frameOf(panel, row) {
+  /** The colour around an image, faint where others are selected. @param {number} row */
+  frameOf(row) {
     const by = this.appearance.by;
     const faint = this.appearance.selected && !(this.appearance.flags[row] & 2) ? 0.25 : 1;
     const packed = this.appearance.colors[row];
@@ -194,15 +211,24 @@ export class PictureLayer {
     const [x, y] = [(tile % this.across) * images.width, Math.floor(tile / this.across) * images.height];
     gl.bindTexture(gl.TEXTURE_2D, this.texture);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-    gl.texSubImage2D(gl.TEXTURE_2D, 0, x, y, images.width, images.height, images.channels === 1 ? gl.RED : gl.RGB,
-      gl.UNSIGNED_BYTE, images.pixels.subarray(row * size, (row + 1) * size));
+    gl.texSubImage2D(
+      gl.TEXTURE_2D,
+      0,
+      x,
+      y,
+      images.width,
+      images.height,
+      images.channels === 1 ? gl.RED : gl.RGB,
+      gl.UNSIGNED_BYTE,
+      images.pixels.subarray(row * size, (row + 1) * size),
+    );
     return tile;
   }
 
   /** @param {Panel} panel */
   drop(panel) {
     this.shown.delete(panel);
-    if (panel.rows) this.ranks?.delete(panel.order);
+    if (panel.rows) this.ranks.delete(panel.order);
   }
 }
 
@@ -211,8 +237,12 @@ function makeAtlas(gl, channels) {
   const texture = gl.createTexture();
   gl.bindTexture(gl.TEXTURE_2D, texture);
   gl.texStorage2D(gl.TEXTURE_2D, 1, channels === 1 ? gl.R8 : gl.RGB8, ATLAS, ATLAS);
-  for (const [name, value] of [[gl.TEXTURE_MIN_FILTER, gl.LINEAR], [gl.TEXTURE_MAG_FILTER, gl.NEAREST],
-    [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE], [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE]]) {
+  for (const [name, value] of [
+    [gl.TEXTURE_MIN_FILTER, gl.LINEAR],
+    [gl.TEXTURE_MAG_FILTER, gl.NEAREST],
+    [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE],
+    [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE],
+  ]) {
     gl.texParameteri(gl.TEXTURE_2D, name, value);
   }
   return texture;

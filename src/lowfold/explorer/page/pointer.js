@@ -83,7 +83,11 @@ class Gesture {
     const share = 1 / this.down_.size;
     if (others.length) {
       const [from, to] = [before, here].map((place) => Math.hypot(place[0] - others[0][0], place[1] - others[0][1]));
-      if (from > 10) panel.view.zoomBy(panel.bounds(), size, to / from, [(here[0] + others[0][0]) / 2, (here[1] + others[0][1]) / 2]);
+      if (from > 10)
+        panel.view.zoomBy(panel.bounds(), size, to / from, [
+          (here[0] + others[0][0]) / 2,
+          (here[1] + others[0][1]) / 2,
+        ]);
     }
     panel.view.pan(panel.bounds(), size, (here[0] - before[0]) * share, (here[1] - before[1]) * share);
     this.down_.set(event.pointerId, here);

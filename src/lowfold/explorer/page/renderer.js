@@ -15,7 +15,7 @@ export class Renderer {
   /**
    * @param {WebGL2RenderingContext} gl
    * @param {import("./points.js").PointLayer} points
-   * @param {{ draw(panel: Panel, ratio: number): void } | null} pictures
+   * @param {{ draw(panel: Panel): void } | null} pictures
    */
   constructor(gl, points, pictures) {
     this.gl = gl;
@@ -83,7 +83,8 @@ export class Renderer {
     }
     this.afterFrame();
     if (this.visible().some((panel) => !this.finished.has(panel))) {
-      if (moving && !this.visible().some((panel) => !this.drawn.has(panel))) setTimeout(() => this.request(), PAUSE / 2);
+      if (moving && !this.visible().some((panel) => !this.drawn.has(panel)))
+        setTimeout(() => this.request(), PAUSE / 2);
       else this.request();
     }
   }
@@ -106,7 +107,7 @@ export class Renderer {
     if (done) this.finished.add(panel);
     if (done || first === 0) {
       this.points.drawSelected(panel, ratio);
-      this.pictures?.draw(panel, ratio);
+      this.pictures?.draw(panel);
     }
     return last - first;
   }
@@ -116,7 +117,12 @@ export class Renderer {
     const { gl, ratio } = this;
     const { left, top, width, height } = panel.box;
     const bottom = gl.drawingBufferHeight - Math.round((top + height) * ratio);
-    const box = /** @type {const} */ ([Math.round(left * ratio), bottom, Math.round(width * ratio), Math.round(height * ratio)]);
+    const box = /** @type {const} */ ([
+      Math.round(left * ratio),
+      bottom,
+      Math.round(width * ratio),
+      Math.round(height * ratio),
+    ]);
     gl.viewport(...box);
     gl.scissor(...box);
   }

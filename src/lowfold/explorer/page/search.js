@@ -12,10 +12,23 @@ export function makeSearch(app) {
   /** @type {Match[]} */
   let matches = [];
   let marked = -1;
-  const list = element("ul", { class: "matches", id: "matches", role: "listbox", "aria-label": "Matches", hidden: true });
+  const list = element("ul", {
+    class: "matches",
+    id: "matches",
+    role: "listbox",
+    "aria-label": "Matches",
+    hidden: true,
+  });
   const input = element("input", {
-    id: "search", type: "search", placeholder: "Search (/)", autocomplete: "off", spellcheck: "false",
-    role: "combobox", "aria-label": "Search names and categories", "aria-controls": "matches", "aria-expanded": "false",
+    id: "search",
+    type: "search",
+    placeholder: "Search (/)",
+    autocomplete: "off",
+    spellcheck: "false",
+    role: "combobox",
+    "aria-label": "Search names and categories",
+    "aria-controls": "matches",
+    "aria-expanded": "false",
   });
   const take = (/** @type {Match} */ match) => {
     app.select(match.rows);
@@ -29,12 +42,26 @@ export function makeSearch(app) {
     matches = input.value.trim() ? findMatches(app.scene, input.value) : [];
     marked = -1;
     const few = matches.slice(0, SHOWN);
-    list.replaceChildren(...few.map((match, at) => element("li", { role: "option", id: `match${at}`, onpointerdown: (/** @type {Event} */ event) => {
-      event.preventDefault();
-      take(match);
-    } }, element("span", {}, match.title), element("span", { class: "count" }, grouped(match.rows.length)))));
+    list.replaceChildren(
+      ...few.map((match, at) =>
+        element(
+          "li",
+          {
+            role: "option",
+            id: `match${at}`,
+            onpointerdown: (/** @type {Event} */ event) => {
+              event.preventDefault();
+              take(match);
+            },
+          },
+          element("span", {}, match.title),
+          element("span", { class: "count" }, grouped(match.rows.length)),
+        ),
+      ),
+    );
     if (input.value.trim() && !matches.length) list.append(element("li", { class: "none" }, "Nothing found"));
-    if (matches.length > SHOWN) list.append(element("li", { class: "none" }, `and ${grouped(matches.length - SHOWN)} more`));
+    if (matches.length > SHOWN)
+      list.append(element("li", { class: "none" }, `and ${grouped(matches.length - SHOWN)} more`));
     list.hidden = !input.value.trim();
     input.setAttribute("aria-expanded", String(!list.hidden));
   };
@@ -72,7 +99,8 @@ export function findMatches(scene, text) {
   /** @type {Match[]} */
   const found = [];
   const number = /^#?(\d+)$/.exec(wanted);
-  if (number && Number(number[1]) < scene.n) found.push({ title: `row ${number[1]}`, rows: Uint32Array.of(Number(number[1])) });
+  if (number && Number(number[1]) < scene.n)
+    found.push({ title: `row ${number[1]}`, rows: Uint32Array.of(Number(number[1])) });
   for (const column of scene.columns) {
     if (column.kind === "category") found.push(...categoryMatches(column, wanted));
     if (column.kind === "text") found.push(...textMatches(column, wanted));
@@ -82,12 +110,20 @@ export function findMatches(scene, text) {
 
 /** @param {any} column @param {string} wanted @returns {Match[]} */
 function categoryMatches(column, wanted) {
-  const numbers = column.categories.map((/** @type {string} */ name, /** @type {number} */ at) => ({ name, at }))
-    .filter((/** @type {any} */ { name }) => name.toLowerCase().includes(wanted) || `${column.name} ${name}`.toLowerCase() === wanted);
+  const numbers = column.categories
+    .map((/** @type {string} */ name, /** @type {number} */ at) => ({ name, at }))
+    .filter(
+      (/** @type {any} */ { name }) =>
+        name.toLowerCase().includes(wanted) || `${column.name} ${name}`.toLowerCase() === wanted,
+    );
   /** @type {Map<number, number[]>} */
   const rows = new Map(numbers.map((/** @type {any} */ { at }) => [at, []]));
-  if (rows.size) column.values.forEach((/** @type {number} */ code, /** @type {number} */ row) => rows.get(code)?.push(row));
-  return numbers.map((/** @type {any} */ { name, at }) => ({ title: `${column.name} ${name}`, rows: Uint32Array.from(rows.get(at) ?? []) }));
+  if (rows.size)
+    column.values.forEach((/** @type {number} */ code, /** @type {number} */ row) => rows.get(code)?.push(row));
+  return numbers.map((/** @type {any} */ { name, at }) => ({
+    title: `${column.name} ${name}`,
+    rows: Uint32Array.from(rows.get(at) ?? []),
+  }));
 }
 
 /** @param {any} column @param {string} wanted @returns {Match[]} */

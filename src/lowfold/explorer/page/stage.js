@@ -47,16 +47,32 @@ export class Stage {
   makeFrame(panel) {
     const { header } = panel;
     const plot = element("div", {
-      class: "plot", tabindex: 0, role: "application", "aria-roledescription": "map", "data-panel": panel.id,
-      "aria-label": `${header.title}: ${panel.count} points`, "aria-keyshortcuts": "ArrowLeft ArrowRight + - 0 Enter",
+      class: "plot",
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "map",
+      "data-panel": panel.id,
+      "aria-label": `${header.title}: ${panel.count} points`,
+      "aria-keyshortcuts": "ArrowLeft ArrowRight + - 0 Enter",
     });
     const note = element("span", { class: "note" }, qualityNote(header.quality));
-    const larger = element("button", {
-      class: "plain", type: "button", title: "Fill the stage (Enter)", "aria-label": `${header.title}: fill the stage`,
-      onclick: () => this.app.focus(this.app.focused === panel ? null : panel),
-    }, "⤢");
-    const frame = element("article", { class: "frame", "aria-label": header.title },
-      element("header", {}, element("h3", { title: header.title }, header.title), note, larger), plot);
+    const larger = element(
+      "button",
+      {
+        class: "plain",
+        type: "button",
+        title: "Fill the stage (Enter)",
+        "aria-label": `${header.title}: fill the stage`,
+        onclick: () => this.app.focus(this.app.focused === panel ? null : panel),
+      },
+      "⤢",
+    );
+    const frame = element(
+      "article",
+      { class: "frame", "aria-label": header.title },
+      element("header", {}, element("h3", { title: header.title }, header.title), note, larger),
+      plot,
+    );
     frame.addEventListener("pointerdown", () => this.app.activate(panel));
     plot.addEventListener("focus", () => this.app.activate(panel));
     const made = { frame, plot };
@@ -66,7 +82,8 @@ export class Stage {
   }
 
   markActive() {
-    for (const [panel, { frame }] of this.frames) frame.classList.toggle("active", panel === this.app.active && this.frames.size > 1);
+    for (const [panel, { frame }] of this.frames)
+      frame.classList.toggle("active", panel === this.app.active && this.frames.size > 1);
   }
 
   /** As many columns as make the maps largest; rows that do not fit can be scrolled to. */
@@ -108,7 +125,8 @@ export function arrangement(count, width, height) {
     const across = width / columns;
     const rowHeight = Math.max(Math.min(LEAST_HEIGHT, across), height / rows);
     const size = Math.min(across, rowHeight) * Math.min(1, height / (rows * rowHeight)) ** 0.5;
-    if (size > best.size + 0.5) best = { columns, rowHeight: count > 1 ? Math.min(rowHeight, 1.5 * across) : rowHeight, size };
+    if (size > best.size + 0.5)
+      best = { columns, rowHeight: count > 1 ? Math.min(rowHeight, 1.5 * across) : rowHeight, size };
   }
   return { columns: best.columns, rowHeight: Math.floor(best.rowHeight) - LARGEST_GAP };
 }
