@@ -3,12 +3,13 @@
  * a part in each frame, until all are there.
  */
 
+import { Pace } from "./pace.js";
+
 /** @typedef {import("./panel.js").Panel} Panel */
 
-const FRAME = 14; // milliseconds of drawing in a frame while something moves
-const REST_FRAME = 30; // and at rest, where nobody waits for the next
+const MOVING = { milliseconds: 14, share: 0.5 }; // of drawing points in a frame, or the share of what it costs anyway
+const AT_REST = { milliseconds: 40, share: 1.5 }; // where nobody waits for the next
 const PAUSE = 140; // milliseconds without a movement after which the page is at rest
-const FIRST_RATE = 12000; // points in a millisecond, before anything has been measured
 const LEAST = 2000; // points of a panel that are always drawn
 
 export class Renderer {
@@ -27,7 +28,7 @@ export class Renderer {
     this.drawn = /** @type {Map<Panel, number>} */ (new Map());
     this.finished = /** @type {Set<Panel>} */ (new Set());
     this.movedAt = -Infinity;
-    this.rate = FIRST_RATE;
+    this.pace = new Pace();
     /** @type {{ sync: WebGLSync, begin: number, points: number } | null} */
     this.waiting = null;
     this.requested = false;
@@ -76,7 +77,8 @@ export class Renderer {
     let sent = 0;
     if (turn.length) {
       const wanted = turn.reduce((sum, panel) => sum + panel.count - (this.drawn.get(panel) ?? 0), 0);
-      const share = Math.min(1, (this.rate * (moving || fresh.length ? FRAME : REST_FRAME)) / Math.max(1, wanted));
+      const { milliseconds, share: part } = moving || fresh.length ? MOVING : AT_REST;
+      const share = Math.min(1, this.pace.points(milliseconds, part) / Math.max(1, wanted));
       for (const panel of turn) sent += this.advance(panel, share);
       this.measure(now, sent);
       this.frames++;
@@ -139,7 +141,7 @@ export class Renderer {
     if (sync) this.waiting = { sync, begin, points };
   }
 
-  /** Whether the last frame has been drawn; if so, it tells how many points fit into a millisecond. @param {number} now */
+  /** Whether the last frame has been drawn; if so, its time is noted. @param {number} now */
   measured(now) {
     if (!this.waiting) return true;
     const { gl } = this;
@@ -148,10 +150,7 @@ export class Renderer {
     if (status === gl.TIMEOUT_EXPIRED && now - begin < 5000) return false;
     gl.deleteSync(sync);
     this.waiting = null;
-    const elapsed = Math.max(2, now - begin);
-    // A frame that ended at once says only that the card could do more.
-    if (elapsed > 20) this.rate = Math.max(200, 0.5 * this.rate + 0.5 * (points / elapsed));
-    else if (points > 0.7 * this.rate * FRAME) this.rate = Math.min(1e6, 1.3 * this.rate);
+    this.pace.note(points, now - begin);
     return true;
   }
 
