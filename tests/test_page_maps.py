@@ -86,8 +86,8 @@ def test_the_slider_moves_the_points_as_the_eigenvalues_say_and_sends_nothing(pa
 def test_any_pair_of_coordinates_can_be_picked_without_sending_them_again(page, model):
     page.plot(DIFFUSION).click(position={"x": 3, "y": 3})
     count_uploads(page)
-    page.page.locator("#axis-x").select_option(value="2")
-    page.page.locator("#axis-y").select_option(value="4")
+    page.page.locator("#axis-x").select_option(index=2)
+    page.page.locator("#axis-y").select_option(index=4)
     page.drawn()
     shown = places(page, DIFFUSION)
     assert_same_up_to_size(shown, model.embedding_[:, [2, 4]])
