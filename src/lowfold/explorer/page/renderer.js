@@ -10,6 +10,8 @@ import { Pace } from "./pace.js";
 const MOVING = { milliseconds: 14, share: 0.5 }; // of drawing points in a frame, or the share of what it costs anyway
 const AT_REST = { milliseconds: 40, share: 1.5 }; // where nobody waits for the next
 const PAUSE = 140; // milliseconds without a movement after which the page is at rest
+const IN_FLIGHT = 2; // frames given to the card at once: with one it would idle until the page hears that it is done
+const LONGEST_WAIT = 5000; // milliseconds
 const LEAST = 2000; // points of a panel that are always drawn
 
 export class Renderer {
@@ -29,8 +31,9 @@ export class Renderer {
     this.finished = /** @type {Set<Panel>} */ (new Set());
     this.movedAt = -Infinity;
     this.pace = new Pace();
-    /** @type {{ sync: WebGLSync, begin: number, points: number } | null} */
-    this.waiting = null;
+    /** Frames that the card has not finished, as far as is known. @type {{ sync: WebGLSync, begin: number, points: number }[]} */
+    this.underway = [];
+    this.finishedAt = 0;
     this.requested = false;
     this.frames = 0;
     /** Called after each frame. @type {() => void} */
@@ -69,7 +72,7 @@ export class Renderer {
   frame() {
     this.requested = false;
     const now = performance.now();
-    if (!this.measured(now)) return this.request(); // the card is still busy with the last frame
+    if (!this.isFree(now)) return this.request();
     const moving = now - this.movedAt < PAUSE;
     const open = this.visible().filter((panel) => !this.finished.has(panel));
     const fresh = open.filter((panel) => !this.drawn.has(panel));
@@ -84,6 +87,7 @@ export class Renderer {
       this.frames++;
     }
     this.afterFrame();
+    if (this.underway.length) this.request(); // or its time would be that until somebody moves again
     if (this.visible().some((panel) => !this.finished.has(panel))) {
       if (moving && !this.visible().some((panel) => !this.drawn.has(panel)))
         setTimeout(() => this.request(), PAUSE / 2);
@@ -138,20 +142,24 @@ export class Renderer {
   measure(begin, points) {
     const sync = this.gl.fenceSync(this.gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
     this.gl.flush();
-    if (sync) this.waiting = { sync, begin, points };
+    if (sync) this.underway.push({ sync, begin, points });
   }
 
-  /** Whether the last frame has been drawn; if so, its time is noted. @param {number} now */
-  measured(now) {
-    if (!this.waiting) return true;
-    const { gl } = this;
-    const { sync, begin, points } = this.waiting;
-    const status = gl.clientWaitSync(sync, 0, 0);
-    if (status === gl.TIMEOUT_EXPIRED && now - begin < 5000) return false;
-    gl.deleteSync(sync);
-    this.waiting = null;
-    this.pace.note(points, now - begin);
-    return true;
+  /**
+   * Notes the times of frames that the card has finished; whether it can take another.
+   * @param {number} now
+   */
+  isFree(now) {
+    const { gl, underway } = this;
+    while (underway.length) {
+      const { sync, begin, points } = underway[0];
+      if (gl.clientWaitSync(sync, 0, 0) === gl.TIMEOUT_EXPIRED && now - begin < LONGEST_WAIT) break;
+      gl.deleteSync(sync);
+      underway.shift();
+      this.pace.note(points, now - Math.max(begin, this.finishedAt)); // it waited for the one before
+      this.finishedAt = now;
+    }
+    return underway.length < IN_FLIGHT;
   }
 
   /** The stage has another size: everything is drawn anew. @param {number} width @param {number} height */
