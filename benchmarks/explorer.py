@@ -21,7 +21,7 @@ from lowfold import PCA, datasets, explorer
 from measure import Bar, Timed
 
 FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-# Moves the first map to and fro for some seconds, a step in each frame, as a drag does; tells when each frame was drawn,
+# Moves the first map to and fro for some seconds, a step in each frame, as a drag does; tells when frames were drawn,
 # and of how many points. From inside the page: a mouse that is moved from outside would be slower than it.
 DRAG = """async (seconds) => {
   const sent = [], { renderer } = lowfold, panel = lowfold.panels[0], real = renderer.measure.bind(renderer);
