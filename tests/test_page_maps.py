@@ -180,9 +180,17 @@ def test_while_the_map_moves_a_sample_is_drawn_and_then_all(chromium, tmp_path):
     with opened(chromium, target) as page:
         # A card on which a point takes a hundredth of a millisecond.
         page.ask("lowfold.renderer.pace.cost = () => ({ frame: 0, point: 0.01 })")
-        page.ask("() => { window.seen = []; const real = lowfold.renderer.advance.bind(lowfold.renderer);"
-                 "lowfold.renderer.advance = (panel, share) => { const sent = real(panel, share);"
-                 "window.seen.push(lowfold.renderer.drawn.get(panel)); return sent; }; }")  # fmt: skip
+        page.ask(
+            """() => {
+              window.seen = [];
+              const { renderer } = lowfold, real = renderer.advance.bind(renderer);
+              renderer.advance = (panel, share) => {
+                const fresh = !renderer.drawn.has(panel), sent = real(panel, share);
+                if (fresh) window.seen.push(sent);
+                return sent;
+              };
+            }"""
+        )
         box = page.plot("map 0").bounding_box()
         page.page.mouse.move(box["x"] + 200, box["y"] + 200)
         page.page.mouse.down()
