@@ -8,7 +8,7 @@ import { Pace } from "./pace.js";
 /** @typedef {import("./panel.js").Panel} Panel */
 
 const MOVING = { milliseconds: 14, share: 0.5 }; // of drawing points in a frame, or the share of what it costs anyway
-const AT_REST = { milliseconds: 40, share: 1.5 }; // where nobody waits for the next
+const AT_REST = { milliseconds: 60, share: 2 }; // where nobody waits for the next
 const PAUSE = 140; // milliseconds without a movement after which the page is at rest
 const IN_FLIGHT = 2; // frames given to the card at once: with one it would idle until the page hears that it is done
 const LONGEST_WAIT = 5000; // milliseconds
