@@ -5,17 +5,20 @@ from __future__ import annotations
 import csv
 import io
 from argparse import Namespace
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from lowfold.cli.estimates import plan_for_all
 from lowfold.cli.outputs import check_outputs
+from lowfold.cli.pages import page
 from lowfold.cli.pictures import picture
 from lowfold.cli.progress import ESTIMATED_FROM, Progress, read_table
 from lowfold.cli.scoring import neighbors_to_compare
 from lowfold.comparison import Judging, compare
 from lowfold.errors import DataError
+from lowfold.explorer import Contents
 from lowfold.methods import METHODS
 from lowfold.model_file.container import write_whole
 
@@ -43,6 +46,11 @@ def compare_methods(chosen: Namespace) -> int:
         with progress.running("drawing"):
             picture(chosen.plot, lambda plot: plot.grid(found.maps, table.labels)[0].figure)
         chosen.written.append(chosen.plot)
+    if chosen.html and found.maps:
+        with progress.running("judging"):
+            contents = Contents(title=Path(chosen.data).name, k=judging.k, features=table.columns or "auto")
+            page(chosen.html, found, table, contents)
+        chosen.written.append(chosen.html)
     if not found.maps:
         raise DataError(f"No method could embed {chosen.data}; the table says why of each. Choose others.")
     return 0

@@ -12,8 +12,10 @@ import numpy as np
 from lowfold import files
 from lowfold.cli.flags import model_of
 from lowfold.cli.outputs import check_outputs
+from lowfold.cli.pages import page
 from lowfold.cli.pictures import picture
 from lowfold.cli.progress import Interrupted, Progress, fit, placed, read_table
+from lowfold.explorer import contents_for
 from lowfold.methods import METHODS
 from lowfold.model_file import load, save
 
@@ -35,6 +37,11 @@ def embed(chosen: Namespace) -> int:
         chosen.interrupted = "before there was a map"
         raise
     _write_map(chosen, model.embedding_, table, chosen.method)
+    if chosen.html:
+        with progress.running("judging"):
+            contents = contents_for(model, table.X, title=Path(chosen.data).name, features=table.columns)
+            page(chosen.html, model, table, contents)
+        chosen.written.append(chosen.html)
     if chosen.save:
         save(model, chosen.save)
         chosen.written.append(chosen.save)
@@ -77,7 +84,7 @@ def _write_map(chosen: Namespace, Y: Any, table: files.Table, method: str, *, pl
         with progress.running("drawing"):
             picture(chosen.plot, lambda draw: draw.scatter(Y, table.labels, title=title).figure)
         chosen.written.append(chosen.plot)
-    if not (chosen.output or chosen.plot or getattr(chosen, "save", None)):
+    if not any(getattr(chosen, name, None) for name in ("output", "plot", "html", "save")):
         np.savetxt(sys.stdout, Y, delimiter=",", fmt="%.9g", header=_header(method, Y), comments="")
 
 
