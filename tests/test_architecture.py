@@ -27,7 +27,7 @@ LAYERS = (
     {"errors", "types", "options"},
     {"backend"},
     {"inputs", "training"},
-    {"estimator"},
+    {"estimator", "watching"},
     {"neighbors"},
     {"affinity"},
     {"spectral"},

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
-from lowfold.backend import native, resources
+from lowfold.backend import native, resources, stopping
 from lowfold.errors import MemoryLimitError, ParameterError
 from lowfold.options import documented, parameters, validate
 from lowfold.training import TrainingRows
@@ -144,7 +144,8 @@ class Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds the time spent inside to the stage."""
+        """Adds the time spent inside to the stage; a fit that was asked to stop ends before it."""
+        stopping.check()
         listener = stage_listener.get()
         if listener is not None:
             listener(name)

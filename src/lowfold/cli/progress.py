@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,8 +13,8 @@ import numpy as np
 
 from lowfold.cli.estimates import seconds_for
 from lowfold.estimator import Estimator, stage_listener
-from lowfold.options import parameters
 from lowfold.types import Step
+from lowfold.watching import with_callback
 
 PATIENCE = 1.0  # seconds before anything is shown
 INTERVAL = 0.1
@@ -132,31 +131,6 @@ def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
             for name, value in model.get_params(deep=False).items():
                 setattr(watched, name, value)  # without the callback, which is ours
     return watched
-
-
-def with_callback(model: Estimator, callback: Callable[[Step], Any], n: int) -> tuple[Estimator, int]:
-    """(a copy whose schedule calls back, the most steps it takes); 0 steps for a method that takes none."""
-    copy = type(model)(**model.get_params(deep=False))
-    for parameter in parameters(type(model)):
-        kinds = [kind for kind in parameter.types if "callback" in getattr(kind, "__dataclass_fields__", {})]
-        if not kinds:
-            continue
-        value = getattr(model, parameter.name)
-        named = {kind.__name__.lower(): kind for kind in kinds}
-        schedule = value if dataclasses.is_dataclass(value) else named.get(str(value), kinds[0])()
-        if getattr(schedule, "callback", None) is None:
-            setattr(copy, parameter.name, dataclasses.replace(schedule, callback=callback))  # type: ignore[type-var]
-        return copy, most_steps(schedule, n)
-    return copy, 0
-
-
-def most_steps(schedule: Any, n: int) -> int:
-    """How many steps a schedule takes at most."""
-    if hasattr(schedule, "phases"):
-        return sum(phase.iterations for phase in schedule.phases(n))
-    if hasattr(schedule, "count"):
-        return int(schedule.count(n))
-    return int(getattr(schedule, "max_iter", 0))
 
 
 def _clock(seconds: float) -> str:
