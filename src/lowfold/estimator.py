@@ -122,6 +122,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
     def _memory(self, n_samples: int, n_features: int) -> int:
         raise NotImplementedError
 
+    def _steps_before(self, n_samples: int) -> int:
+        """The most steps that an optimisation takes before those of its schedule."""
+        return 0
+
     def _cheaper(self) -> str:
         """What to do if there is not enough memory."""
         return "Fit fewer samples, or place the rest with transform."

@@ -22,7 +22,7 @@ def with_callback(model: Estimator, callback: Callable[[Step], Any], n: int) -> 
         schedule = value if dataclasses.is_dataclass(value) else _named(str(value), kinds)()
         if getattr(schedule, "callback", None) is None:
             setattr(copy, parameter.name, dataclasses.replace(schedule, callback=callback))  # type: ignore[type-var]
-        return copy, most_steps(schedule, n)
+        return copy, most_steps(schedule, n) + copy._steps_before(n)
     return copy, 0
 
 

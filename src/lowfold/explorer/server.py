@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+import typing
 import webbrowser
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -151,7 +152,9 @@ class Explorer:
             routing.Route("/methods", declarations, methods=["GET"]),
             routing.WebSocketRoute(SOCKET, self._connect),
         ]
-        return applications.Starlette(routes=routes)
+        app = applications.Starlette(routes=routes)
+        app.router.redirect_slashes = False
+        return typing.cast(App, app)
 
     async def _connect(self, websocket: WebSocket) -> None:
         if len(self._connections) >= MOST_CONNECTIONS:

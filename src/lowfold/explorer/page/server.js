@@ -1,17 +1,20 @@
-/** What a server behind the page adds: methods run from forms, maps that move while they are optimised. */
+/** What a server behind the page adds: methods run from forms, and maps that move while they are optimised. */
 
+import { byId, element, section } from "./dom.js";
 import { ParameterForm } from "./forms.js";
 import { unpack } from "./pack.js";
 import { accessToken } from "./source.js";
 
+/** @typedef {import("./app.js").App} App */
 /** @typedef {import("./forms.js").Method} Method */
-/** @typedef {{ method: Method, rows: Uint32Array | null, shown: boolean, ended: boolean, step: Float32Array | null }} RunState */
+/** @typedef {{ method: Method, rows: Uint32Array | null, step: Float32Array | null, entry: RunEntry }} Running */
 
-const FIRST_METHOD = "umap"; // that the form shows
+const FIRST_METHOD = "tsne"; // that the form shows
+const ENDED = "The server has ended. The maps stay; nothing more can be run.";
 
 /**
  * Connects the page with its server.
- * @param {any} app
+ * @param {App} app
  */
 export async function connect(app) {
   const answer = await fetch("/methods", { headers: { "X-Lowfold-Token": accessToken() } });
@@ -19,86 +22,71 @@ export async function connect(app) {
   const { runs, methods } = await answer.json();
   const board = new RunBoard(app, methods);
   if (!runs) board.refuse("There are only maps here, and no data to fit a method to.");
-  board.open();
   return board;
 }
 
-/** The form, the runs that were started from it, and the connection they are told over. */
-export class RunBoard {
+/** The form, the runs that were started from it, and the connection over which they are told. */
+class RunBoard {
   /**
-   * @param {any} app
+   * @param {App} app
    * @param {Method[]} methods
    */
   constructor(app, methods) {
     this.app = app;
     this.methods = methods;
-    /** @type {Map<number, RunState>} */
+    /** @type {Map<number, Running>} */
     this.runs = new Map();
-    /** @type {Map<number, RunEntry>} */
-    this.entries = new Map();
-    this.number = 0;
+    this.started = 0;
     this.drawing = false;
-    /** @type {WebSocket | null} */
-    this.socket = null;
-    this.build();
-    app.addEventListener("selection", () => this.showSelection());
+    this.refused = false;
+    this.choice = element("select", { "aria-label": "Method", onchange: () => this.showMethod() },
+      ...methods.map((method) => element("option", { value: method.name }, method.title)));
+    this.choice.value = FIRST_METHOD;
+    this.purpose = element("p", { class: "hint" });
+    this.fields = element("div", {});
+    this.runAll = element("button", { class: "tool", type: "submit" }, "Run");
+    this.runChosen = element("button", { class: "tool", type: "button", onclick: () => this.start(app.selection) });
+    this.list = element("ul", { class: "runs" });
+    this.show();
+    this.socket = this.open();
+    app.on("selection", () => this.showSelection());
     this.showSelection();
   }
 
-  build() {
-    this.element = document.createElement("section");
-    this.element.className = "runs";
-    this.element.setAttribute("aria-label", "Run a method");
-    const details = document.createElement("details");
-    const summary = document.createElement("summary");
-    summary.textContent = "Run a method";
-    this.form = document.createElement("form");
-    this.form.noValidate = true; // the library says what is wrong, in its own words
-    this.choice = document.createElement("select");
-    this.choice.setAttribute("aria-label", "Method");
-    for (const method of this.methods) this.choice.add(new Option(method.title, method.name));
-    this.purpose = document.createElement("p");
-    this.fields = document.createElement("div");
-    this.runAll = boardButton("Run", "submit");
-    this.runSelection = boardButton("Run on selection", "button");
-    const buttons = document.createElement("div");
-    buttons.className = "buttons";
-    buttons.append(this.runAll, this.runSelection);
-    this.form.append(this.choice, this.purpose, this.fields, buttons);
-    this.list = document.createElement("ul");
-    this.list.className = "run-list";
-    details.append(summary, this.form);
-    this.element.append(details, this.list);
-    document.getElementById("side")?.prepend(this.element);
-    this.choice.value = FIRST_METHOD;
-    this.choice.addEventListener("change", () => this.showMethod());
-    this.form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.start(null);
-    });
-    this.runSelection.addEventListener("click", () => this.start(Uint32Array.from(this.app.selection)));
+  show() {
+    const { whole, body } = section("Run a method", "runner");
+    const form = element("form", {
+      novalidate: true, // the library says what is wrong, in its own words
+      onsubmit: (/** @type {Event} */ event) => {
+        event.preventDefault();
+        this.start(null);
+      },
+    }, this.choice, this.purpose, element("details", { class: "facts" }, element("summary", {}, "Parameters"), this.fields),
+      element("div", { class: "actions" }, this.runAll, this.runChosen));
+    body.append(form, this.list);
+    byId("side").prepend(whole);
     this.showMethod();
   }
 
   get method() {
-    return this.methods[Math.max(0, this.choice?.selectedIndex ?? 0)];
-  }
-
-  showMethod() {
-    this.parameters = new ParameterForm(this.method.parameters);
-    if (this.purpose) this.purpose.textContent = this.method.purpose;
-    this.fields?.replaceChildren(this.parameters.element);
-  }
-
-  showSelection() {
-    const count = this.app.selection.length;
-    if (!this.runSelection) return;
-    this.runSelection.disabled = count === 0 || !this.isOpen;
-    this.runSelection.textContent = count ? `Run on ${count.toLocaleString("en")} selected` : "Run on selection";
+    return this.methods[this.choice.selectedIndex];
   }
 
   get isOpen() {
     return this.socket?.readyState === WebSocket.OPEN && !this.refused;
+  }
+
+  showMethod() {
+    this.parameters = new ParameterForm(this.method.parameters);
+    this.purpose.textContent = this.method.purpose;
+    this.fields.replaceChildren(this.parameters.whole);
+  }
+
+  showSelection() {
+    const count = this.app.selection.length;
+    this.runAll.disabled = !this.isOpen;
+    this.runChosen.disabled = !this.isOpen || !count;
+    this.runChosen.textContent = count ? `Run on ${count.toLocaleString("en-US")} selected` : "Run on selection";
   }
 
   /**
@@ -107,26 +95,21 @@ export class RunBoard {
    */
   refuse(why) {
     this.refused = true;
-    if (this.runAll) this.runAll.disabled = true;
-    if (this.purpose) this.purpose.textContent = why;
+    this.purpose.textContent = why;
     this.showSelection();
   }
 
   open() {
-    const scheme = location.protocol === "https:" ? "wss" : "ws";
-    this.socket = new WebSocket(`${scheme}://${location.host}/runs?token=${encodeURIComponent(accessToken())}`);
-    this.socket.binaryType = "arraybuffer";
-    this.socket.addEventListener("open", () => this.showSelection());
-    this.socket.addEventListener("message", ({ data }) =>
-      typeof data === "string" ? this.hear(JSON.parse(data)) : this.take(data),
-    );
-    this.socket.addEventListener("close", () => this.closed());
-  }
-
-  closed() {
-    for (const [number, run] of this.runs) if (!run.ended) this.finish(number, "stopped", "the server has ended");
-    this.refuse("The server has ended. The maps stay; nothing more can be run.");
-    this.app.announce("The server has ended.");
+    const socket = new WebSocket(`ws://${location.host}/runs?token=${encodeURIComponent(accessToken())}`);
+    socket.binaryType = "arraybuffer";
+    socket.addEventListener("open", () => this.showSelection());
+    socket.addEventListener("message", ({ data }) => (typeof data === "string" ? this.hear(JSON.parse(data)) : this.take(data)));
+    socket.addEventListener("close", () => {
+      for (const number of this.runs.keys()) this.finish(number, "stopped", "the server has ended");
+      this.refuse(ENDED);
+      this.app.announce(ENDED);
+    });
+    return socket;
   }
 
   /**
@@ -134,33 +117,27 @@ export class RunBoard {
    * @param {Uint32Array | null} rows
    */
   start(rows) {
-    if (!this.isOpen) return;
-    const number = ++this.number;
-    this.runs.set(number, { method: this.method, rows, shown: false, ended: false, step: null });
-    const entry = new RunEntry(rows ? `${this.method.title} of ${rows.length.toLocaleString("en")}` : this.method.title);
-    entry.stop.addEventListener("click", () => this.send({ action: "stop", run: number }));
-    this.entries.set(number, entry);
-    this.list?.prepend(entry.element);
-    this.send({
-      action: "start",
-      run: number,
-      method: this.method.name,
-      parameters: this.parameters?.values() ?? {},
-      rows: rows && Array.from(rows),
+    if (!this.isOpen || !this.parameters) return;
+    const [number, { name, title }] = [++this.started, this.method];
+    const entry = new RunEntry(rows ? `${title} of ${rows.length.toLocaleString("en-US")} selected` : title, {
+      stop: () => this.send({ action: "stop", run: number }),
+      remove: () => this.hasMap(number) && this.app.removePanel(runId(number)),
     });
+    this.runs.set(number, { method: this.method, rows, step: null, entry });
+    this.list.prepend(entry.whole);
+    const parameters = this.parameters.values();
+    this.send({ action: "start", run: number, method: name, parameters, rows: rows && Array.from(rows) });
   }
 
   /** @param {any} message */
   send(message) {
-    this.socket?.send(JSON.stringify(message));
+    this.socket.send(JSON.stringify(message));
   }
 
   /** @param {any} message */
   hear(message) {
-    const entry = this.entries.get(message.run);
-    if (message.type === "progress") entry?.show(message);
-    else if (message.type === "error") this.finish(message.run, "error", message.message);
-    else this.finish(message.run, message.type, "");
+    if (message.type === "progress") this.runs.get(message.run)?.entry.show(message);
+    else this.finish(message.run, message.type, message.message ?? "");
   }
 
   /**
@@ -172,18 +149,22 @@ export class RunBoard {
     const run = this.runs.get(header.run);
     if (!run) return;
     if (header.kind === "step") {
-      run.step = /** @type {Float32Array} */ (arrays.get("coordinates")?.values ?? null);
-      this.draw();
+      run.step = /** @type {Float32Array} */ (arrays.get("coordinates")?.values);
+      this.drawSoon();
       return;
     }
     run.step = null;
-    if (run.shown) this.app.replacePanel(header.panel.id, header.panel, arrays);
-    else this.app.addPanel(header.panel, arrays);
-    run.shown = true;
+    if (this.hasMap(header.run)) this.app.replacePanel(header.panel.id, header.panel, arrays);
+    else this.app.activate(this.app.addPanel(header.panel, arrays));
   }
 
-  /** Moves the maps once in a frame, to their last steps. */
-  draw() {
+  /** @param {number} number */
+  hasMap(number) {
+    return this.app.panels.some((panel) => panel.id === runId(number));
+  }
+
+  /** Moves the maps in the next frame to the last steps that came. */
+  drawSoon() {
     if (this.drawing) return;
     this.drawing = true;
     requestAnimationFrame(() => {
@@ -197,105 +178,90 @@ export class RunBoard {
 
   /**
    * @param {number} number
-   * @param {RunState} run
+   * @param {Running} run
    * @param {Float32Array} coordinates
    */
   move(number, run, coordinates) {
-    const id = `run ${number}`;
-    if (run.shown) {
-      this.app.moveTo(id, coordinates);
+    if (this.hasMap(number)) {
+      this.app.moveTo(runId(number), coordinates);
       return;
     }
+    /** @type {import("./pack.js").Pack["arrays"]} */
     const arrays = new Map([["coordinates", { values: coordinates, shape: [coordinates.length / 2, 2] }]]);
     if (run.rows) arrays.set("rows", { values: Int32Array.from(run.rows), shape: [run.rows.length] });
-    const { name, title, family } = run.method;
     const nothing = { parameters: {}, eigenvalues: null, time: null, quality: {}, trust: null, seconds: null };
-    this.app.addPanel(
-      { id, method: name, title, family, ...nothing, coordinates: "coordinates", rows: run.rows ? "rows" : null },
-      arrays,
-    );
-    run.shown = true;
+    this.app.activate(this.app.addPanel({
+      id: runId(number), method: run.method.name, title: run.entry.title, family: run.method.family, ...nothing,
+      coordinates: "coordinates", rows: run.rows ? "rows" : null,
+    }, arrays));
   }
 
   /**
-   * A run has ended, in one way or another.
+   * A run has ended: done, stopped or with an error.
    * @param {number} number
    * @param {string} kind
    * @param {string} words
    */
   finish(number, kind, words) {
     const run = this.runs.get(number);
-    const entry = this.entries.get(number);
-    if (run) run.ended = true;
-    entry?.end(kind, words, () => this.forget(number));
-    const title = run?.method.title ?? "The run";
-    this.app.announce(kind === "error" ? `${title}: ${words}` : `${title}: ${kind}`);
-  }
-
-  /** @param {number} number */
-  forget(number) {
-    this.entries.get(number)?.element.remove();
-    this.entries.delete(number);
+    if (!run) return;
+    this.runs.delete(number);
+    run.entry.end(kind, words, this.hasMap(number));
+    this.app.announce(`${run.entry.title}: ${kind === "error" ? words : kind}`);
   }
 }
 
-/** A run in the list: what it is at, and a button that stops it. */
+/** A run in the list: how far it is, and a button that stops it; then how it ended. */
 class RunEntry {
-  /** @param {string} title */
-  constructor(title) {
-    this.element = document.createElement("li");
-    this.element.dataset.state = "running";
-    this.title = document.createElement("strong");
-    this.title.textContent = title;
-    this.bar = document.createElement("progress");
-    this.bar.setAttribute("aria-label", title);
-    this.words = document.createElement("span");
-    this.stop = boardButton("Stop", "button");
-    this.stop.setAttribute("aria-label", `Stop ${title}`);
-    this.element.append(this.title, this.stop, this.bar, this.words);
+  /**
+   * @param {string} title
+   * @param {{ stop: () => void, remove: () => void }} does
+   */
+  constructor(title, does) {
+    this.title = title;
+    this.does = does;
+    this.seconds = 0;
+    this.bar = element("progress", { "aria-label": title });
+    this.words = element("p", { class: "hint" }, "starting");
+    this.button = element("button", { class: "tool", type: "button", "aria-label": `Stop ${title}`, onclick: does.stop }, "Stop");
+    this.whole = element("li", { class: "run", "data-state": "running" }, element("strong", {}, title), this.button, this.bar, this.words);
   }
 
   /** @param {{ stage: string, iteration: number, total: number | null, loss: number | null, seconds: number }} message */
   show({ stage, iteration, total, loss, seconds }) {
-    if (this.element.dataset.state !== "running") return;
+    this.seconds = seconds;
     if (total && iteration) {
       this.bar.max = total;
       this.bar.value = iteration;
     } else {
       this.bar.removeAttribute("value");
     }
-    const parts = [stage];
-    if (iteration) parts.push(total ? `${iteration} of ${total}` : String(iteration));
-    if (loss !== null) parts.push(`loss ${loss.toPrecision(4)}`);
-    this.seconds = seconds;
-    this.words.textContent = [...parts, `${seconds.toFixed(1)} s`].join(" · ");
+    const step = iteration ? (total ? `${iteration} of at most ${total}` : String(iteration)) : "";
+    const parts = [stage, step, loss === null ? "" : `loss ${loss.toPrecision(4)}`, `${seconds.toFixed(1)} s`];
+    this.words.textContent = parts.filter((part) => part !== "").join(" · ");
   }
 
   /**
    * @param {string} kind
    * @param {string} words
-   * @param {() => void} forget
+   * @param {boolean} hasMap
    */
-  end(kind, words, forget) {
-    this.element.dataset.state = kind;
+  end(kind, words, hasMap) {
+    const failed = kind === "error";
+    const text = [`${kind} after ${this.seconds.toFixed(1)} s`, ...(words ? [words] : [])].join(": ");
+    this.whole.dataset.state = kind;
+    this.words.replaceWith(element("p", { class: failed ? "wrong" : "hint", role: failed ? "alert" : null }, failed ? words : text));
     this.bar.remove();
-    const time = this.seconds === undefined ? "" : ` after ${this.seconds.toFixed(1)} s`;
-    this.words.textContent = kind === "error" ? words : `${kind}${time}${words && `: ${words}`}`;
-    if (kind === "error") this.words.setAttribute("role", "alert");
-    const dismiss = boardButton("×", "button");
-    dismiss.setAttribute("aria-label", `Dismiss ${this.title.textContent}`);
-    dismiss.addEventListener("click", forget);
-    this.stop.replaceWith(dismiss);
+    const remove = () => {
+      this.does.remove();
+      this.whole.remove();
+    };
+    const label = hasMap ? `Remove ${this.title} and its map` : `Remove ${this.title} from the list`;
+    this.button.replaceWith(element("button", { class: "plain", type: "button", title: label, "aria-label": label, onclick: remove }, "×"));
   }
 }
 
-/**
- * @param {string} text
- * @param {"submit" | "button"} type
- */
-function boardButton(text, type) {
-  const button = document.createElement("button");
-  button.type = type;
-  button.textContent = text;
-  return button;
+/** @param {number} number */
+function runId(number) {
+  return `run ${number}`;
 }
