@@ -1,0 +1,175 @@
+/**
+ * The loop that draws: while something moves, so many points as fit into a frame; at rest the others are added to them,
+ * a part in each frame, until all are there.
+ */
+
+/** @typedef {import("./panel.js").Panel} Panel */
+
+const FRAME = 14; // milliseconds of drawing in a frame while something moves
+const REST_FRAME = 30; // and at rest, where nobody waits for the next
+const PAUSE = 140; // milliseconds without a movement after which the page is at rest
+const FIRST_RATE = 12000; // points in a millisecond, before anything has been measured
+const LEAST = 2000; // points of a panel that are always drawn
+
+export class Renderer {
+  /**
+   * @param {WebGL2RenderingContext} gl
+   * @param {import("./points.js").PointLayer} points
+   * @param {{ draw(panel: Panel): void } | null} pictures
+   */
+  constructor(gl, points, pictures) {
+    this.gl = gl;
+    this.points = points;
+    this.pictures = pictures;
+    /** @type {Panel[]} */
+    this.panels = [];
+    /** How many points of a panel have been drawn as it is now; missing: it has to be drawn anew. */
+    this.drawn = /** @type {Map<Panel, number>} */ (new Map());
+    this.finished = /** @type {Set<Panel>} */ (new Set());
+    this.movedAt = -Infinity;
+    this.rate = FIRST_RATE;
+    /** @type {{ sync: WebGLSync, begin: number, points: number } | null} */
+    this.waiting = null;
+    this.requested = false;
+    this.frames = 0;
+    /** Called after each frame. @type {() => void} */
+    this.afterFrame = () => {};
+  }
+
+  get ratio() {
+    return Math.min(2, window.devicePixelRatio || 1);
+  }
+
+  /** Whether all that should be seen has been drawn. */
+  get isComplete() {
+    return !this.requested && this.visible().every((panel) => this.finished.has(panel));
+  }
+
+  /**
+   * Draws panels anew, all if none is named.
+   * @param {boolean} moving whether more of this comes soon
+   * @param {Panel[]} [panels]
+   */
+  invalidate(moving, panels = this.panels) {
+    for (const panel of panels) {
+      this.drawn.delete(panel);
+      this.finished.delete(panel);
+    }
+    if (moving) this.movedAt = performance.now();
+    this.request();
+  }
+
+  request() {
+    if (this.requested) return;
+    this.requested = true;
+    requestAnimationFrame(() => this.frame());
+  }
+
+  frame() {
+    this.requested = false;
+    const now = performance.now();
+    if (!this.measured(now)) return this.request(); // the card is still busy with the last frame
+    const moving = now - this.movedAt < PAUSE;
+    const open = this.visible().filter((panel) => !this.finished.has(panel));
+    const fresh = open.filter((panel) => !this.drawn.has(panel));
+    const turn = moving || fresh.length ? fresh : open;
+    let sent = 0;
+    if (turn.length) {
+      const wanted = turn.reduce((sum, panel) => sum + panel.count - (this.drawn.get(panel) ?? 0), 0);
+      const share = Math.min(1, (this.rate * (moving || fresh.length ? FRAME : REST_FRAME)) / Math.max(1, wanted));
+      for (const panel of turn) sent += this.advance(panel, share);
+      this.measure(now, sent);
+      this.frames++;
+    }
+    this.afterFrame();
+    if (this.visible().some((panel) => !this.finished.has(panel))) {
+      if (moving && !this.visible().some((panel) => !this.drawn.has(panel)))
+        setTimeout(() => this.request(), PAUSE / 2);
+      else this.request();
+    }
+  }
+
+  /**
+   * Draws a share of what is missing of a panel; the whole panel anew, if it has changed. Returns how many points.
+   * @param {Panel} panel
+   * @param {number} share
+   */
+  advance(panel, share) {
+    const { gl, ratio } = this;
+    const first = this.drawn.get(panel) ?? 0;
+    const missing = panel.count - first;
+    const last = Math.min(panel.count, first + Math.max(LEAST, Math.ceil(missing * share)));
+    this.aim(panel);
+    if (!this.drawn.has(panel)) gl.clear(gl.COLOR_BUFFER_BIT);
+    this.points.draw(panel, first, last, ratio);
+    this.drawn.set(panel, last);
+    const done = last === panel.count;
+    if (done) this.finished.add(panel);
+    if (done || first === 0) {
+      this.points.drawSelected(panel, ratio);
+      this.pictures?.draw(panel);
+    }
+    return last - first;
+  }
+
+  /** Only the panel's own part of the canvas is drawn to. @param {Panel} panel */
+  aim(panel) {
+    const { gl, ratio } = this;
+    const { left, top, width, height } = panel.box;
+    const bottom = gl.drawingBufferHeight - Math.round((top + height) * ratio);
+    const box = /** @type {const} */ ([
+      Math.round(left * ratio),
+      bottom,
+      Math.round(width * ratio),
+      Math.round(height * ratio),
+    ]);
+    gl.viewport(...box);
+    gl.scissor(...box);
+  }
+
+  visible() {
+    const height = this.gl.canvas.height / this.ratio;
+    return this.panels.filter(({ box }) => box.width > 0 && box.top < height && box.top + box.height > 0);
+  }
+
+  /** @param {number} begin @param {number} points */
+  measure(begin, points) {
+    const sync = this.gl.fenceSync(this.gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    this.gl.flush();
+    if (sync) this.waiting = { sync, begin, points };
+  }
+
+  /** Whether the last frame has been drawn; if so, it tells how many points fit into a millisecond. @param {number} now */
+  measured(now) {
+    if (!this.waiting) return true;
+    const { gl } = this;
+    const { sync, begin, points } = this.waiting;
+    const status = gl.clientWaitSync(sync, 0, 0);
+    if (status === gl.TIMEOUT_EXPIRED && now - begin < 5000) return false;
+    gl.deleteSync(sync);
+    this.waiting = null;
+    const elapsed = Math.max(2, now - begin);
+    // A frame that ended at once says only that the card could do more.
+    if (elapsed > 20) this.rate = Math.max(200, 0.5 * this.rate + 0.5 * (points / elapsed));
+    else if (points > 0.7 * this.rate * FRAME) this.rate = Math.min(1e6, 1.3 * this.rate);
+    return true;
+  }
+
+  /** The stage has another size: everything is drawn anew. @param {number} width @param {number} height */
+  resize(width, height) {
+    const canvas = /** @type {HTMLCanvasElement} */ (this.gl.canvas);
+    canvas.width = Math.round(width * this.ratio);
+    canvas.height = Math.round(height * this.ratio);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+
+  /** Clears what lies outside the panels. */
+  wipe() {
+    const { gl } = this;
+    gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
+    gl.scissor(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+  }
+}
