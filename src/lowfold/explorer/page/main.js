@@ -9,6 +9,7 @@ import { listenToKeys } from "./keyboard.js";
 import { makeLegend } from "./legend.js";
 import { Marks } from "./marks.js";
 import { listenToPointer } from "./pointer.js";
+import { connect } from "./server.js";
 import { readScene } from "./source.js";
 import { Stage } from "./stage.js";
 import { followTheme } from "./theme.js";
@@ -31,6 +32,7 @@ async function start() {
   byId("side").append(makeLegend(app), makeChosen(app), makeDetails(app));
   makeCard(app);
   listenToKeys(app, followTheme(app));
+  if (document.body.dataset.server) await connect(app);
   Object.assign(window, { lowfold: app }); // for the curious, and for tests
   document.body.dataset.ready = "1";
 }
