@@ -47,7 +47,9 @@ def handshakes():
 
 
 def test_the_page_comes_with_the_token_in_its_address(explorer):
-    status, headers, body = get(explorer, explorer.address.removeprefix(f"http://127.0.0.1:{explorer.port}"), x_lowfold_token="")
+    status, headers, body = get(
+        explorer, explorer.address.removeprefix(f"http://127.0.0.1:{explorer.port}"), x_lowfold_token=""
+    )
     assert status == 200
     assert b'data-server="1"' in body
     assert b"Content-Security-Policy" in body
@@ -101,7 +103,10 @@ def test_no_host_and_two_hosts_are_refused(explorer):
     token = f"x-lowfold-token: {explorer.token}"
     assert request(explorer.port, f"GET / HTTP/1.0\n{token}\n\n")[0] in (400, 403)
     own = f"host: 127.0.0.1:{explorer.port}"
-    assert request(explorer.port, f"GET / HTTP/1.1\n{own}\nhost: evil.example\n{token}\nconnection: close\n\n")[0] in (400, 403)
+    assert request(explorer.port, f"GET / HTTP/1.1\n{own}\nhost: evil.example\n{token}\nconnection: close\n\n")[0] in (
+        400,
+        403,
+    )
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "https://127.0.0.1:PORT", "http://127.0.0.1", "null", "file://",
@@ -173,7 +178,10 @@ def test_the_guard_is_alike_in_front_of_any_application():
     assert client.get("/?token=secret", headers={"Origin": "http://127.0.0.1:8000"}).status_code == 200
     assert client.get("/?token=secret", headers={"Origin": "http://127.0.0.1:8001"}).status_code == 403
     assert "secret" not in repr(guard)
-    assert testclient.TestClient(Guard(app, 80, "secret"), base_url="http://localhost").get("/?token=secret").text == "inside"
+    assert (
+        testclient.TestClient(Guard(app, 80, "secret"), base_url="http://localhost").get("/?token=secret").text
+        == "inside"
+    )
     with pytest.raises(testclient.WebSocketDisconnect), client.websocket_connect("/runs?token=wrong"):
         pass
 

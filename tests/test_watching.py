@@ -15,10 +15,10 @@ from lowfold.watching import most_steps, with_callback
 
 X = cloud(80, 4)
 ENDLESS = {
-    lowfold.TSNE: {"schedule": lowfold.Annealed(max_iter=10**9, tolerance=0.0)},
+    lowfold.TSNE: {"schedule": lowfold.Classical(max_iter=10**9)},
     lowfold.MDS: {"solver": lowfold.Majorisation(max_iter=10**9, tolerance=0.0, relocations=0)},
     lowfold.UMAP: {"schedule": lowfold.Epochs(n_epochs=10**9)},
-    lowfold.ElasticEmbedding: {"schedule": lowfold.Annealed(max_iter=10**9, tolerance=0.0)},
+    lowfold.ElasticEmbedding: {"schedule": lowfold.Classical(max_iter=10**9)},
 }
 LOOPS = [
     (method, parameter.name, choice)
@@ -124,5 +124,7 @@ def test_asking_again_is_no_second_stop():
 
 def test_every_loop_was_looked_at():
     assert {method for method, _, _ in LOOPS} == {
-        method for method in lowfold.METHODS.values() if declared(method) & {"schedule", "solver"} and method is not lowfold.PCA
+        method
+        for method in lowfold.METHODS.values()
+        if declared(method) & {"schedule", "solver"} and method is not lowfold.PCA
     }

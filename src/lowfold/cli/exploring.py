@@ -25,7 +25,9 @@ MODEL = ".lowfold"
 
 def add_explore(commands: Any) -> ArgumentParser:
     """The command and its flags."""
-    explore: ArgumentParser = commands.add_parser("explore", help="maps of a file in a browser, where methods can be run")
+    explore: ArgumentParser = commands.add_parser(
+        "explore", help="maps of a file in a browser, where methods can be run"
+    )
     explore.add_argument(
         "sources", nargs="+", metavar="FILE", help="data; or models and maps, of which several are shown side by side"
     )
@@ -60,7 +62,9 @@ def _opened(chosen: Namespace) -> tuple[files.Table | None, dict[str, Any]]:
     tables = [path for path in chosen.sources if path not in models]
     data = chosen.data or (tables.pop() if len(tables) == 1 else None)
     if chosen.labels and data is None:
-        raise ParameterError(f"--labels {chosen.labels} names a column of the data. Say which file that is: --data FILE.")
+        raise ParameterError(
+            f"--labels {chosen.labels} names a column of the data. Say which file that is: --data FILE."
+        )
     table = None if data is None else files.read(data, labels=chosen.labels, name=chosen.name)
     maps = {Path(path).stem: model for path, model in models.items()}
     maps |= {Path(path).stem: _coordinates(path) for path in tables}

@@ -111,7 +111,7 @@ class Connection:
         while True:
             message = await self._socket.receive()
             if message["type"] != "websocket.receive":
-                return
+                return None
             text = message.get("text")
             if len(text or message.get("bytes") or b"") > limit:
                 return await self._socket.close(TOO_LARGE, f"A message has at most {limit} bytes.")

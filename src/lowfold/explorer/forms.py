@@ -45,8 +45,13 @@ def _described(name: str, method: type[Estimator]) -> dict[str, Json]:
 
 
 def _fields(cls: type[Any]) -> list[dict[str, Json]]:
-    described = [(parameter, _ways(parameter)) for parameter in parameters(cls)]
-    return [_field(parameter, ways) for parameter, ways in described if [way["kind"] for way in ways] not in ([], ["none"])]
+    """The fields of a class: first those that it declares itself, then those that others have too."""
+    own = cls.__dict__.get("__annotations__", {})
+    ordered = sorted(parameters(cls), key=lambda parameter: parameter.name not in own)
+    described = [(parameter, _ways(parameter)) for parameter in ordered]
+    return [
+        _field(parameter, ways) for parameter, ways in described if [way["kind"] for way in ways] not in ([], ["none"])
+    ]
 
 
 def _field(parameter: Parameter, ways: list[dict[str, Json]]) -> dict[str, Json]:
@@ -77,7 +82,12 @@ def _way(kind: Any, parameter: Parameter) -> dict[str, Json] | None:
         return {"kind": "numbers"}
     if dataclasses.is_dataclass(kind):
         purpose = (kind.__doc__ or "").splitlines()[0]
-        return {"kind": "engine", "name": typing.cast(type, kind).__name__, "purpose": purpose, "parameters": _fields(kind)}  # type: ignore[arg-type]
+        return {
+            "kind": "engine",
+            "name": typing.cast(type, kind).__name__,
+            "purpose": purpose,
+            "parameters": _fields(kind),
+        }  # type: ignore[arg-type]
     return None  # a function, an array, a generator of random numbers: nothing that a form can hold
 
 
@@ -97,9 +107,7 @@ def _made(cls: type[Any], given: Json) -> Any:
         raise ParameterError(f"The parameters of {cls.__name__} were given as {_shown(given)}. Give them by name.")
     unknown = [name for name in given if name not in declared]
     if unknown:
-        raise ParameterError(
-            f"{cls.__name__} has no parameter {_shown(unknown[0])}. It has {', '.join(declared)}."
-        )
+        raise ParameterError(f"{cls.__name__} has no parameter {_shown(unknown[0])}. It has {', '.join(declared)}.")
     return cls(**{name: _value(declared[name], value) for name, value in given.items()})
 
 

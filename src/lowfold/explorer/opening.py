@@ -32,7 +32,9 @@ class Serving:
 
     port: int = option(0, low=0, high=65535, help="port on this machine; 0 takes one that is free")
     browser: bool = option(True, help="switch that opens the page in a browser")
-    contents: Contents | None = option(None, help="contents of the page: its title, which neighbours count; None: usual")
+    contents: Contents | None = option(
+        None, help="contents of the page: its title, which neighbours count; None: usual"
+    )
 
 
 def explore(

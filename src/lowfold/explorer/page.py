@@ -68,9 +68,7 @@ def bundle() -> str:
     for name, source in ordered.items():
         for _, declared in DECLARED.findall(source):
             if declared in owners:
-                raise BackendError(
-                    f"{name}.js and {owners[declared]}.js both declare {declared!r}. Rename one."
-                )
+                raise BackendError(f"{name}.js and {owners[declared]}.js both declare {declared!r}. Rename one.")
             owners[declared] = name
     parts = [re.sub(r"^export ", "", IMPORT.sub("", source), flags=re.MULTILINE) for source in ordered.values()]
     joined = "(() => {\n'use strict';\n" + "\n".join(parts) + "\n})();\n"

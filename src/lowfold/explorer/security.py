@@ -71,7 +71,9 @@ class Guard:
             return 403, "The token is missing or wrong. Open the address that lowfold printed."
         if scope["type"] == "http" and scope["method"] != "GET":
             return 405, "Only GET is answered."
-        if _values(headers, b"transfer-encoding") or any(length != b"0" for length in _values(headers, b"content-length")):
+        if _values(headers, b"transfer-encoding") or any(
+            length != b"0" for length in _values(headers, b"content-length")
+        ):
             return 413, "A request has no body here."
         return None
 

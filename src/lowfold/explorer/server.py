@@ -10,7 +10,6 @@ import threading
 import time
 import typing
 import webbrowser
-from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 

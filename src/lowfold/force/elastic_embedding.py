@@ -21,7 +21,6 @@ from lowfold.force.schedule import Phase
 from lowfold.options import option
 from lowfold.types import Floats, Step
 
-
 AT_EACH_STRENGTH = 60  # iterations, at most, on the way to the last one
 
 

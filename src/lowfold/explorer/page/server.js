@@ -61,9 +61,9 @@ class RunBoard {
         event.preventDefault();
         this.start(null);
       },
-    }, this.choice, this.purpose, element("details", { class: "facts" }, element("summary", {}, "Parameters"), this.fields),
-      element("div", { class: "actions" }, this.runAll, this.runChosen));
-    body.append(form, this.list);
+    }, this.choice, this.purpose, element("div", { class: "actions" }, this.runAll, this.runChosen), this.list,
+      element("details", { class: "facts" }, element("summary", {}, "Parameters"), this.fields));
+    body.append(form);
     byId("side").prepend(whole);
     this.showMethod();
   }
