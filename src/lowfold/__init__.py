@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lowfold import datasets, files, markov, metrics, plot
+    from lowfold import datasets, explorer, files, markov, metrics, plot
     from lowfold.comparison import Comparison, Judging, compare
     from lowfold.errors import BackendError, DataError, FileError, LowfoldError, MemoryLimitError, ParameterError
     from lowfold.force.elastic_embedding import ElasticEmbedding
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __version__ = version("lowfold")
 
-_PACKAGES = ("datasets", "files", "markov", "metrics", "plot")
+_PACKAGES = ("datasets", "explorer", "files", "markov", "metrics", "plot")
 _NAMES = {
     "lowfold.comparison": ("Comparison", "Judging", "compare"),
     "lowfold.errors": ("BackendError", "DataError", "FileError", "LowfoldError", "MemoryLimitError", "ParameterError"),
@@ -166,6 +166,7 @@ __all__ = [
     "connect",
     "datasets",
     "diffmap",
+    "explorer",
     "files",
     "load",
     "markov",

@@ -14,6 +14,8 @@ from lowfold.cli.flags import model_of
 from lowfold.cli.pictures import check_picture, picture
 from lowfold.cli.progress import Interrupted, Progress, fit
 from lowfold.errors import FileError
+from lowfold.estimator import Estimator
+from lowfold.explorer import Scene, contents_for, make_scene, write_page
 from lowfold.files.writing import check_ending
 from lowfold.methods import METHODS
 from lowfold.model_file import load, save
@@ -23,7 +25,7 @@ INTERRUPTED = 130
 
 def embed(chosen: Namespace) -> int:
     """Fits a method to a file; writes the map, its picture and the model. Ctrl-C keeps the best map so far."""
-    _check_outputs(chosen, "output", "plot", "save")
+    _check_outputs(chosen, "output", "plot", "html", "save")
     model = model_of(METHODS[chosen.method], chosen)
     table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
     progress = Progress(quiet=chosen.quiet)
@@ -33,6 +35,9 @@ def embed(chosen: Namespace) -> int:
     except Interrupted as interrupt:
         model, status = interrupt.model, INTERRUPTED
     _write_map(chosen, model.embedding_, table, chosen.method)
+    if chosen.html:
+        with progress.running("judging"):
+            write_page(chosen.html, _scene(chosen, model, table))
     if chosen.save and status == 0:
         save(model, chosen.save)
     if status:
@@ -42,6 +47,13 @@ def embed(chosen: Namespace) -> int:
         print(f"{chosen.method}: {len(model.embedding_)} points in {model.embedding_.shape[1]} dimensions")
         print(model.report_)
     return status
+
+
+def _scene(chosen: Namespace, model: Estimator, table: files.Table) -> Scene:
+    images = None if table.shape is None else table.X.reshape(-1, *table.shape)
+    columns = None if table.names is None else {"name": table.names}
+    contents = contents_for(model, table.X, title=Path(chosen.data).name, features=table.columns)
+    return make_scene(table.X, model, labels=table.labels, columns=columns, images=images, contents=contents)
 
 
 def transform(chosen: Namespace) -> int:
@@ -68,7 +80,7 @@ def _write_map(chosen: Namespace, Y: Any, table: files.Table, method: str, *, pl
     if plot and chosen.plot:
         title = f"{method}: {Path(chosen.data).name}"
         picture(chosen.plot, lambda draw: draw.scatter(Y, table.labels, title=title).figure)
-    if not (chosen.output or chosen.plot or getattr(chosen, "save", None)):
+    if not any(getattr(chosen, name, None) for name in ("output", "plot", "html", "save")):
         np.savetxt(sys.stdout, Y, delimiter=",", fmt="%.9g", header=_header(method, Y), comments="")
 
 
@@ -96,3 +108,5 @@ def _check_outputs(chosen: Namespace, *names: str) -> None:
             check_ending(path)
         elif name == "plot":
             check_picture(path)
+        elif name == "html" and Path(path).suffix.lower() not in (".html", ".htm"):
+            raise FileError(f"{path} is no page: its ending must be .html. Rename it.")

@@ -80,6 +80,7 @@ def _add_embed(commands: Any, given: list[str]) -> None:
     embed.add_argument("-m", "--method", default="tsne", choices=list(METHODS), metavar="METHOD", help="default: tsne")
     embed.add_argument("-o", "--output", metavar="FILE", help="npy, csv, tsv, parquet, feather or h5ad file")
     embed.add_argument("--plot", metavar="FILE", help="picture of the map: png, pdf or svg")
+    embed.add_argument("--html", metavar="FILE", help="page to explore the map in a browser: one file, no network")
     embed.add_argument("--save", metavar="FILE", help="model file, for lowfold transform")
     _data_flags(embed)
     add_method_flags(embed, METHODS[method])

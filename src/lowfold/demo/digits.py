@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from lowfold import datasets, plot
 from lowfold.comparison import Comparison, compare
+from lowfold.explorer import Contents, Scene, make_scene
+from lowfold.explorer.panels import exploring
 from lowfold.methods import METHODS
 from lowfold.metrics import quality_curve
 from lowfold.plot.canvas import pyplot
@@ -16,6 +19,7 @@ from lowfold.spectral.diffusion_map import DiffusionMap
 
 TIMES = (1, 2, 4, 8, 16, 32)
 PAIRS = ((0, 1), (1, 2), (0, 2), (2, 3))
+OWN: dict[str, dict[str, Any]] = {"kernel_pca": {"gamma": 5e-4}}  # the default suits columns of variance 1
 COMPARED = ("pca", "isomap", "laplacian_eigenmaps", "tsne", "umap")
 
 
@@ -29,8 +33,7 @@ def _few() -> tuple[Any, Any, DiffusionMap]:
 @lru_cache(maxsize=1)
 def _compared() -> Comparison:
     X, label = datasets.digits()
-    own = {"kernel_pca": {"gamma": 5e-4}}  # the default suits columns of variance 1
-    return compare(X, {name: method(**own.get(name, {})) for name, method in METHODS.items()}, labels=label)
+    return compare(X, {name: method(**OWN.get(name, {})) for name, method in METHODS.items()}, labels=label)
 
 
 def drawn_digits() -> tuple[Any, str, None]:
@@ -102,3 +105,17 @@ def trusted() -> tuple[Any, str, None]:
         f"in PCA's map over those in the data."
     )
     return figure, sentence, None
+
+
+def scene() -> Scene:
+    """All methods of the registry on the digits, with their images; of spectral ones several coordinates."""
+    X, label = datasets.digits()
+    entries = []
+    for entry in _compared().entries:
+        more = exploring(entry.name, X)
+        if entry.model is not None and more:
+            model = METHODS[entry.name](**OWN.get(entry.name, {}), **more).fit(X)
+            entry = replace(entry, model=model, scores={})
+        entries.append(entry)
+    found = Comparison(entries, 0)
+    return make_scene(X, found, labels=label, images=X, contents=Contents(title="Handwritten digits"))

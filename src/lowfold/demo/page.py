@@ -15,6 +15,7 @@ from typing import Any
 from lowfold.backend import native, resources
 from lowfold.demo import digits, distances, rolls
 from lowfold.errors import ParameterError
+from lowfold.explorer import write_page
 from lowfold.model_file.container import write_whole
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -32,6 +33,7 @@ class Section:
     draw: Callable[[], Any]
 
 
+EXPLORE = "explore"  # the page behind the sections
 SECTIONS = (
     Section("spiral", "A spiral, straightened", rolls.spiral),
     Section("digits-images", "Digits 0 to 4 under a diffusion map", digits.drawn_digits),
@@ -52,8 +54,9 @@ def run(folder: Any, *, only: str | None = None) -> Path:
     from lowfold.plot.canvas import pyplot
 
     chosen = [section for section in SECTIONS if only in (None, section.name)]
-    if not chosen:
-        raise ParameterError(f"There is no section {only!r}. Use one of {', '.join(s.name for s in SECTIONS)}.")
+    if not chosen and only != EXPLORE:
+        names = ", ".join([*(section.name for section in SECTIONS), EXPLORE])
+        raise ParameterError(f"There is no section {only!r}. Use one of {names}.")
     pyplot().switch_backend("agg")
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -68,10 +71,26 @@ def run(folder: Any, *, only: str | None = None) -> Path:
         pyplot().close(figure)
         print(f"{time.perf_counter() - begin:.1f} s", file=sys.stderr)
         parts.append(_figure(section, sentence, table))
+    if only in (None, EXPLORE):
+        parts.append(_explored(target))
     page = target / "index.html"
     content = _page(parts, time.perf_counter() - start).encode()
     write_whole(page, lambda file: _put(file, content))
     return page
+
+
+def _explored(target: Path) -> str:
+    """Writes the page on which the maps can be explored; returns the paragraph that leads there."""
+    print("The page to explore them ...", end=" ", file=sys.stderr, flush=True)
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_page(target / f"{EXPLORE}.html", digits.scene())
+    print(f"{time.perf_counter() - begin:.1f} s", file=sys.stderr)
+    return (
+        f'<h2 id="{EXPLORE}">The digits, to explore</h2><p><a href="{EXPLORE}.html">Every method on the digits</a>, '
+        f"linked: hover, zoom, draw around points, change the time of the diffusion.</p>"
+    )
 
 
 def _save(figure: Any, path: Path) -> None:

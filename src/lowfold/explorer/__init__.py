@@ -11,6 +11,6 @@
 """
 
 from lowfold.explorer.page import write_page
-from lowfold.explorer.scene import Contents, Scene, make_scene
+from lowfold.explorer.scene import Contents, Scene, contents_for, make_scene
 
-__all__ = ["Contents", "Scene", "make_scene", "write_page"]
+__all__ = ["Contents", "Scene", "contents_for", "make_scene", "write_page"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from lowfold.comparison import Comparison, Judging
 from lowfold.errors import DataError, ParameterError
@@ -94,6 +95,16 @@ def make_scene(
     if images is not None:
         header["images"], arrays["pixels"] = _images(images, n)
     return Scene(header, arrays, truth)
+
+
+def contents_for(model: Estimator, X: Any, *, title: str, features: Any = "auto") -> Contents:
+    """Contents that judge a map by the metric that its model was fitted with; not at all where that leaves no ranks."""
+    metric = getattr(model, "metric", "euclidean")
+    kernel = getattr(model, "kernel", None)
+    graph = issparse(X) and metric == "precomputed"
+    whole = issparse(X) or (np.ndim(X) == 2 and bool(np.isfinite(np.asarray(X)).all()))
+    judged = whole and not graph and metric != "affinity" and kernel != "precomputed"
+    return Contents(title=title, metric=metric, judged=judged, features="auto" if features is None else features)
 
 
 def _check(how: Contents) -> None:

@@ -56,12 +56,12 @@ function axisPickers(app, panel) {
           app.tell("active");
         },
       },
-      ...Array.from({ length: panel.shown }, (_, at) => element("option", { value: at }, `coordinate ${at + 1}`)),
+      ...Array.from({ length: panel.shown }, (_, at) => element("option", { value: at }, String(at + 1))),
     );
     select.value = String(panel.axes[axis]);
     return element("label", { class: "field" }, element("span", {}, axis ? "y" : "x"), select);
   });
-  return element("div", { class: "pair" }, ...pickers);
+  return element("div", { class: "pair" }, element("span", { class: "hint" }, "Coordinates"), ...pickers);
 }
 
 /** @param {App} app @param {Panel} panel */
@@ -124,7 +124,7 @@ function spectrumPart(app, panel) {
     { class: "hint" },
     panel.time === null
       ? "Eigenvalues; those shown are filled"
-      : "Eigenvalues to the power of t; those shown are filled",
+      : "Eigenvalues to the power of t, over the largest; those shown are filled",
   );
   const draw = () => drawSpectrum(canvas, panel, app.dark);
   draw();

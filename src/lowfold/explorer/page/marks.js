@@ -14,7 +14,8 @@ export class Marks {
   constructor(app) {
     this.app = app;
     this.canvas = /** @type {HTMLCanvasElement} */ (byId("marks"));
-    this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    // In the page's own memory: on the card, Chromium forgets to clear what was drawn in the same frame.
+    this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { willReadFrequently: true }));
     /** @type {{ panel: Panel, path: number[][] } | null} */
     this.lasso = null;
 

@@ -9,6 +9,7 @@ const ATLAS = 2048; // pixels along a side: a few thousand tiles, of which the o
 const SMALLEST_SIDE = 22; // pixels along an image's longer side
 const LARGEST_SIDE = 96;
 const GAP = 3;
+const MARGIN = 3; // images' sides around the panel in which points are looked at
 const CROWD = 3; // points for each place of an image up to which images appear by themselves
 
 export class PictureLayer {
@@ -100,38 +101,37 @@ export class PictureLayer {
   }
 
   /**
-   * Rows whose images are drawn, their places in pixels of the panel, and the size of each. In each cell of a grid that
-   * moves with the map, the first point in the fixed order may have its image, unless one before it in a cell beside
-   * would lie under it: what is chosen does not depend on the part of the map that is seen.
+   * Rows whose images are drawn, their places in pixels of the panel, and the size of each: points in the fixed order,
+   * each unless its image would lie over one before it. Points some way outside count too, so that hardly any choice
+   * changes as the map moves.
    * @param {Panel} panel
    * @returns {{ rows: number[], places: number[][], side: number[] }}
    */
   choose(panel) {
     const none = { rows: [], places: [], side: [0, 0] };
-    if (this.when === "never") return none;
     const { width, height } = panel.box;
     const { ax, bx, ay, by } = panel.transform();
-    if (!ax || !ay) return none;
-    const near = this.inView(panel, LARGEST_SIDE);
-    const places = (width * height) / ((SMALLEST_SIDE + GAP) * (SMALLEST_SIDE + GAP));
-    if (this.when === "near" && near.length > CROWD * places) return none;
-    const side = this.sideFor(width * height, near.length);
+    if (this.when === "never" || !ax || !ay) return none;
+    const seen = this.inView(panel, 0).length;
+    const room = (width * height) / (SMALLEST_SIDE + GAP) ** 2;
+    if (this.when === "near" && seen > CROWD * room) return none;
+    const side = this.sideFor(width * height, seen);
     const cell = side.map((length) => length + GAP);
-    /** The first point of each cell: its place in the order, and where it is. @type {Map<string, any>} */
-    const first = new Map();
+    const ranks = this.ranksOf(panel);
+    const near = this.inView(panel, MARGIN * Math.max(...cell)).sort((a, b) => ranks[a] - ranks[b]);
+    /** Places that are taken, by cells: at most one in each. @type {Map<number, [number, number]>} */
+    const taken = new Map();
+    const chosen = { rows: /** @type {number[]} */ ([]), places: /** @type {number[][]} */ ([]), side };
     for (const point of near) {
       const x = ax * panel.values[point * panel.width + panel.axes[0]] + bx;
       const y = ay * panel.values[point * panel.width + panel.axes[1]] + by;
-      const key = `${Math.floor((x - bx) / cell[0])},${Math.floor((y - by) / cell[1])}`;
-      const rank = this.rankOf(panel, point);
-      const known = first.get(key);
-      if (!known || rank < known.rank) first.set(key, { point, rank, x, y });
+      if (!takePlace(taken, x, y, cell)) continue;
+      const outside = x < -side[0] || y < -side[1] || x > width + side[0] || y > height + side[1];
+      if (outside || chosen.rows.length === this.capacity) continue;
+      chosen.rows.push(panel.rowOf(point));
+      chosen.places.push([x, y]);
     }
-    const kept = [...first.entries()]
-      .filter(([key, one]) => !this.isCovered(key, one, first, cell))
-      .map(([, one]) => one);
-    kept.sort((a, b) => a.rank - b.rank).splice(this.capacity);
-    return { rows: kept.map((one) => panel.rowOf(one.point)), places: kept.map((one) => [one.x, one.y]), side };
+    return chosen;
   }
 
   /** Points that are seen, or whose images may be, and are not hidden. @param {Panel} panel @param {number} margin */
@@ -158,28 +158,15 @@ export class PictureLayer {
     return [width * factor, height * factor];
   }
 
-  /** @param {string} key @param {any} one @param {Map<string, any>} first @param {number[]} cell */
-  isCovered(key, one, first, cell) {
-    const [column, row] = key.split(",").map(Number);
-    for (let dx = -1; dx <= 1; dx++) {
-      for (let dy = -1; dy <= 1; dy++) {
-        const other = first.get(`${column + dx},${row + dy}`);
-        if (!other || other === one || other.rank > one.rank) continue;
-        if (Math.abs(other.x - one.x) < cell[0] && Math.abs(other.y - one.y) < cell[1]) return true;
-      }
-    }
-    return false;
-  }
-
-  /** The place of a point in the order. @param {Panel} panel @param {number} point */
-  rankOf(panel, point) {
+  /** The places of a panel's points in the order in which they are drawn. @param {Panel} panel */
+  ranksOf(panel) {
     let ranks = this.ranks.get(panel.order);
     if (!ranks) {
       ranks = new Uint32Array(panel.order.length);
-      panel.order.forEach((known, rank) => /** @type {Uint32Array} */ ((ranks)[known] = rank));
+      for (let rank = 0; rank < panel.order.length; rank++) ranks[panel.order[rank]] = rank;
       this.ranks.set(panel.order, ranks);
     }
-    return ranks[point];
+    return ranks;
   }
 
   /** The colour around an image, faint where others are selected. @param {number} row */
@@ -230,6 +217,25 @@ export class PictureLayer {
     this.shown.delete(panel);
     if (panel.rows) this.ranks.delete(panel.order);
   }
+}
+
+/**
+ * Whether an image fits at a place among those before it; if so, the place is taken. Two in one cell would overlap.
+ * @param {Map<number, [number, number]>} taken
+ * @param {number} x
+ * @param {number} y
+ * @param {number[]} cell
+ */
+function takePlace(taken, x, y, cell) {
+  const [column, row] = [Math.floor(x / cell[0]), Math.floor(y / cell[1])];
+  for (let dy = -1; dy <= 1; dy++) {
+    for (let dx = -1; dx <= 1; dx++) {
+      const other = taken.get((row + dy) * 65536 + column + dx);
+      if (other && Math.abs(other[0] - x) < cell[0] && Math.abs(other[1] - y) < cell[1]) return false;
+    }
+  }
+  taken.set(row * 65536 + column, [x, y]);
+  return true;
 }
 
 /** @param {WebGL2RenderingContext} gl @param {number} channels */

@@ -28,12 +28,11 @@ export function drawSpectrum(canvas, panel, dark) {
 }
 
 /**
- * Between 0 and 1: the eigenvalues' powers for a diffusion map, else their sizes over the largest.
+ * Sizes of the eigenvalues over the largest; to the power of the time, for a diffusion map.
  * @param {Panel} panel
  */
 export function spectrumHeights(panel) {
   const values = Array.from(panel.eigenvalues ?? [], Math.abs);
-  if (panel.time !== null) return values.map((value) => value ** /** @type {number} */ (panel.time));
   const most = Math.max(...values, 1e-300);
-  return values.map((value) => value / most);
+  return values.map((value) => (value / most) ** (panel.time ?? 1));
 }

@@ -89,6 +89,7 @@ export class Stage {
   /** As many columns as make the maps largest; rows that do not fit can be scrolled to. */
   arrange() {
     const { focused } = this.app;
+    document.body.toggleAttribute("data-focused", focused !== null || this.frames.size === 1);
     for (const [panel, { frame }] of this.frames) frame.hidden = focused !== null && panel !== focused;
     const count = focused ? 1 : Math.max(1, this.frames.size);
     const [width, height] = [this.root.clientWidth, this.root.clientHeight];
