@@ -14,7 +14,8 @@ from conftest import FOR_SMALL_DATA, cloud, declared
 from lowfold import METHODS, ParameterError
 from lowfold.estimator import Estimator
 from lowfold.explorer import runs as runs_module
-from lowfold.explorer.connection import MOST_RUNS, longest_message
+from lowfold.explorer.connection import longest_message
+from lowfold.explorer.orders import MOST_RUNS
 from lowfold.explorer.opening import Serving, explore
 from lowfold.explorer.panels import exploring
 from lowfold.options import option
@@ -262,6 +263,6 @@ def test_a_fault_ends_its_run_and_nothing_else(page, monkeypatch, kind, message)
 def test_without_data_nothing_can_be_run():
     with explore(None, {"given": X[:, :2]}, serving=Serving(browser=False)) as maps, Page(maps) as page:
         page.start(1, "pca")
-        assert "--data FILE" in page.until("error")["message"]
+        assert "Start again with the data" in page.until("error")["message"]
     with pytest.raises(ParameterError, match="no data to fit 'pca' to"):
         explore(None, ["pca"], serving=Serving(browser=False))

@@ -9,6 +9,7 @@ classes that the declarations name are made, and `options.validate` says what is
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import typing
 from collections.abc import Mapping
 from functools import cache
@@ -46,12 +47,10 @@ def _described(name: str, method: type[Estimator]) -> dict[str, Json]:
 
 def _fields(cls: type[Any]) -> list[dict[str, Json]]:
     """The fields of a class: first those that it declares itself, then those that others have too."""
-    own = cls.__dict__.get("__annotations__", {})
+    own = inspect.get_annotations(cls)
     ordered = sorted(parameters(cls), key=lambda parameter: parameter.name not in own)
     described = [(parameter, _ways(parameter)) for parameter in ordered]
-    return [
-        _field(parameter, ways) for parameter, ways in described if [way["kind"] for way in ways] not in ([], ["none"])
-    ]
+    return [_field(parameter, ways) for parameter, ways in described if any(way["kind"] != "none" for way in ways)]
 
 
 def _field(parameter: Parameter, ways: list[dict[str, Json]]) -> dict[str, Json]:
@@ -81,13 +80,9 @@ def _way(kind: Any, parameter: Parameter) -> dict[str, Json] | None:
     if typing.get_origin(kind) is tuple:
         return {"kind": "numbers"}
     if dataclasses.is_dataclass(kind):
-        purpose = (kind.__doc__ or "").splitlines()[0]
-        return {
-            "kind": "engine",
-            "name": typing.cast(type, kind).__name__,
-            "purpose": purpose,
-            "parameters": _fields(kind),
-        }  # type: ignore[arg-type]
+        engine = typing.cast("type[Any]", kind)
+        purpose = (engine.__doc__ or "").splitlines()[0]
+        return {"kind": "engine", "name": engine.__name__, "purpose": purpose, "parameters": _fields(engine)}
     return None  # a function, an array, a generator of random numbers: nothing that a form can hold
 
 

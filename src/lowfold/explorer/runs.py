@@ -1,4 +1,4 @@
-"""Runs: fits that a page asked for, each on a thread of its own, told about while they go on, and stopped when asked."""
+"""Runs: fits that a page asked for, each on a thread of its own, told while they go on, and stopped when asked."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ async function start() {
   byId("side").append(makeLegend(app), makeChosen(app), makeDetails(app));
   makeCard(app);
   listenToKeys(app, followTheme(app));
-  if (document.body.dataset.server) await connect(app);
+  await connect(app);
   Object.assign(window, { lowfold: app }); // for the curious, and for tests
   document.body.dataset.ready = "1";
 }

@@ -2,8 +2,8 @@
 
 import { byId, element, section } from "./dom.js";
 import { ParameterForm } from "./forms.js";
+import { theLink } from "./link.js";
 import { unpack } from "./pack.js";
-import { accessToken } from "./source.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./forms.js").Method} Method */
@@ -13,16 +13,15 @@ const FIRST_METHOD = "tsne"; // that the form shows
 const ENDED = "The server has ended. The maps stay; nothing more can be run.";
 
 /**
- * Connects the page with its server.
+ * Connects the page with whoever computes for it, if there is anybody.
  * @param {App} app
  */
 export async function connect(app) {
-  const answer = await fetch("/methods", { headers: { "X-Lowfold-Token": accessToken() } });
-  if (!answer.ok) throw new Error(`The server did not give its methods (${answer.status}).`);
-  const { runs, methods } = await answer.json();
-  const board = new RunBoard(app, methods);
+  const link = theLink();
+  if (!link) return;
+  const { runs, methods } = await link.methods();
+  const board = new RunBoard(app, methods, link);
   if (!runs) board.refuse("There are only maps here, and no data to fit a method to.");
-  return board;
 }
 
 /** The form, the runs that were started from it, and the connection over which they are told. */
@@ -30,13 +29,15 @@ class RunBoard {
   /**
    * @param {App} app
    * @param {Method[]} methods
+   * @param {import("./link.js").Link} link
    */
-  constructor(app, methods) {
+  constructor(app, methods, link) {
     this.app = app;
     this.methods = methods;
+    this.link = link;
     /** @type {Map<number, Running>} */
     this.runs = new Map();
-    this.started = 0;
+    this.next = link.firstRun;
     this.drawing = false;
     this.refused = false;
     this.choice = element("select", { "aria-label": "Method", onchange: () => this.showMethod() },
@@ -48,8 +49,11 @@ class RunBoard {
     this.runChosen = element("button", { class: "tool", type: "button", onclick: () => this.start(app.selection) });
     this.list = element("ul", { class: "runs" });
     this.show();
-    this.socket = this.open();
-    app.on("selection", () => this.showSelection());
+    this.open();
+    app.on("selection", () => {
+      this.showSelection();
+      link.select(app.selection);
+    });
     this.showSelection();
   }
 
@@ -73,7 +77,7 @@ class RunBoard {
   }
 
   get isOpen() {
-    return this.socket?.readyState === WebSocket.OPEN && !this.refused;
+    return this.link.isOpen && !this.refused;
   }
 
   showMethod() {
@@ -100,16 +104,27 @@ class RunBoard {
   }
 
   open() {
-    const socket = new WebSocket(`ws://${location.host}/runs?token=${encodeURIComponent(accessToken())}`);
-    socket.binaryType = "arraybuffer";
-    socket.addEventListener("open", () => this.showSelection());
-    socket.addEventListener("message", ({ data }) => (typeof data === "string" ? this.hear(JSON.parse(data)) : this.take(data)));
-    socket.addEventListener("close", () => {
-      for (const number of this.runs.keys()) this.finish(number, "stopped", "the server has ended");
-      this.refuse(ENDED);
-      this.app.announce(ENDED);
+    this.link.open({
+      opened: () => this.showSelection(),
+      text: (text) => this.hear(JSON.parse(text)),
+      pack: (buffer) => this.take(buffer),
+      rows: (rows) => this.select(rows),
+      closed: () => {
+        for (const number of this.runs.keys()) this.finish(number, "stopped", "the server has ended");
+        this.refuse(ENDED);
+        this.app.announce(ENDED);
+      },
     });
-    return socket;
+  }
+
+  /**
+   * Selects what the other side selected, unless it is selected already.
+   * @param {Uint32Array} rows
+   */
+  select(rows) {
+    const { selection } = this.app;
+    const same = rows.length === selection.length && rows.every((row, at) => row === selection[at]);
+    if (!same) this.app.select(rows);
   }
 
   /**
@@ -118,7 +133,7 @@ class RunBoard {
    */
   start(rows) {
     if (!this.isOpen || !this.parameters) return;
-    const [number, { name, title }] = [++this.started, this.method];
+    const [number, { name, title }] = [this.next++, this.method];
     const entry = new RunEntry(rows ? `${title} of ${rows.length.toLocaleString("en-US")} selected` : title, {
       stop: () => this.send({ action: "stop", run: number }),
       remove: () => this.hasMap(number) && this.app.removePanel(runId(number)),
@@ -131,7 +146,7 @@ class RunBoard {
 
   /** @param {any} message */
   send(message) {
-    this.socket.send(JSON.stringify(message));
+    this.link.send(JSON.stringify(message));
   }
 
   /** @param {any} message */
