@@ -15,8 +15,8 @@ from lowfold import METHODS, ParameterError
 from lowfold.estimator import Estimator
 from lowfold.explorer import runs as runs_module
 from lowfold.explorer.connection import longest_message
-from lowfold.explorer.orders import MOST_RUNS
 from lowfold.explorer.opening import Serving, explore
+from lowfold.explorer.orders import MOST_RUNS
 from lowfold.explorer.panels import exploring
 from lowfold.options import option
 from serving import PATIENCE, Page
