@@ -61,7 +61,7 @@ def unpack(content: bytes | bytearray | memoryview) -> tuple[dict[str, Any], dic
         raise _wrong(f"its header of {length} bytes does not end inside it at a multiple of {ALIGNMENT}")
     try:
         header = json.loads(bytes(view[HEAD.size : begin]).decode())
-    except ValueError as error:  # also what is no UTF-8
+    except (ValueError, RecursionError) as error:  # also what is no UTF-8
         raise _wrong("its header is no JSON") from error
     if not isinstance(header, dict) or not isinstance(header.get("arrays"), dict):
         raise _wrong("its header names no arrays")
@@ -70,7 +70,7 @@ def unpack(content: bytes | bytearray | memoryview) -> tuple[dict[str, Any], dic
 
 
 def _array(name: str, place: Any, body: memoryview) -> NDArray[Any]:
-    if not isinstance(place, dict) or place.get("dtype") not in TYPES:
+    if not isinstance(place, dict) or str(place.get("dtype")) not in TYPES:
         raise _wrong(f"array {name!r} has no type that is known")
     kind = np.dtype(TYPES[place["dtype"]]).newbyteorder("<")
     shape, offset = place.get("shape"), place.get("offset", -1)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.comparison import Judging, judge
-from lowfold.errors import DataError
 from lowfold.estimator import Estimator
 from lowfold.methods import METHODS
 from lowfold.metrics.score import Score, read_embedding
@@ -106,8 +105,6 @@ def _coordinates(given: Any) -> tuple[Any, NDArray[np.float32] | None, float | N
     """(coordinates, eigenvalues, time): those of diffusion maps at time 0, so that the page can choose the time."""
     if not isinstance(given, Estimator):
         return read_embedding(given), None, None
-    if not hasattr(given, "embedding_"):
-        raise DataError(f"{type(given).__name__} has not been fitted. Call fit(X) first.")
     values = getattr(given, "eigenvalues_", getattr(given, "explained_variance_", None))
     m = given.embedding_.shape[1]
     eigenvalues = None if values is None else np.asarray(values[:m], np.float32)

@@ -149,7 +149,7 @@ def _identified(sources: list[Source]) -> dict[str, Source]:
 def _count(X: Any, sources: list[Source]) -> int:
     if not sources:
         raise ParameterError("maps is empty. Pass at least one fitted estimator or array of coordinates.")
-    sizes = [len(getattr(source.map, "embedding_", source.map)) for source in sources]
+    sizes = [_size(source) for source in sources]
     n = sizes[0] if X is None else int(np.shape(X)[0])
     wrong = [at for at, size in enumerate(sizes) if size != n]
     if wrong:
@@ -158,6 +158,20 @@ def _count(X: Any, sources: list[Source]) -> int:
             f"{'the first has' if X is None else 'the data have'} {n}. Pass maps of the same rows in the same order."
         )
     return n
+
+
+def _size(source: Source) -> int:
+    """The number of points of a map."""
+    if isinstance(source.map, Estimator):
+        if not hasattr(source.map, "embedding_"):
+            raise DataError(f"{type(source.map).__name__} has not been fitted. Call fit(X) first.")
+        return len(source.map.embedding_)
+    if np.ndim(source.map) != 2:
+        raise DataError(
+            f"Map {source.title!r} is a {type(source.map).__name__} of {np.ndim(source.map)} dimensions, neither a "
+            f"fitted estimator nor coordinates (n, c). Pass one of these."
+        )
+    return len(source.map)
 
 
 def _truth(X: Any, labels: Any, how: Contents, n: int) -> Truth | None:

@@ -18,6 +18,7 @@ export class Marks {
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { willReadFrequently: true }));
     /** @type {{ panel: Panel, path: number[][] } | null} */
     this.lasso = null;
+    this.empty = true; // whether there is nothing on the canvas
 
     app.on("hover", () => this.draw());
     app.on("size", () => this.resize());
@@ -34,6 +35,9 @@ export class Marks {
   draw() {
     const { context, app } = this;
     const ratio = app.renderer.ratio;
+    const empty = !app.hovered && !this.lasso;
+    if (empty && this.empty) return;
+    this.empty = empty;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

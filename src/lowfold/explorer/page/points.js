@@ -129,8 +129,7 @@ export class PointLayer {
       for (let axis = 0; axis < width; axis++) ordered[at * width + axis] = values[from + axis];
     }
     const coordinates = fillBuffer(this.gl, ordered, known?.coordinates);
-    const trusted = trust && Uint8Array.from(order, (point) => Math.round(255 * trust[point]));
-    const kept = known?.trust ?? (trusted ? fillBuffer(this.gl, trusted) : null);
+    const kept = known?.trust ?? (trust ? fillBuffer(this.gl, inBytes(trust, order)) : null);
     const stored = { coordinates, trust: kept, version: panel.version };
     this.stored.set(panel, stored);
     return stored;
@@ -143,4 +142,15 @@ export class PointLayer {
     this.gl.deleteBuffer(known?.trust ?? null);
     this.stored.delete(panel);
   }
+}
+
+/**
+ * Shares from 0 to 1 as bytes, in another order.
+ * @param {Float32Array} shares
+ * @param {Uint32Array} order
+ */
+function inBytes(shares, order) {
+  const bytes = new Uint8Array(order.length);
+  for (let at = 0; at < order.length; at++) bytes[at] = Math.round(255 * shares[order[at]]);
+  return bytes;
 }

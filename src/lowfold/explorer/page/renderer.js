@@ -3,12 +3,15 @@
  * a part in each frame, until all are there.
  */
 
+import { Pace } from "./pace.js";
+
 /** @typedef {import("./panel.js").Panel} Panel */
 
-const FRAME = 14; // milliseconds of drawing in a frame while something moves
-const REST_FRAME = 30; // and at rest, where nobody waits for the next
+const MOVING = { milliseconds: 14, share: 0.5 }; // of drawing points in a frame, or the share of what it costs anyway
+const AT_REST = { milliseconds: 40, share: 1.5 }; // where nobody waits for the next
 const PAUSE = 140; // milliseconds without a movement after which the page is at rest
-const FIRST_RATE = 12000; // points in a millisecond, before anything has been measured
+const IN_FLIGHT = 2; // frames given to the card at once: with one it would idle until the page hears that it is done
+const LONGEST_WAIT = 5000; // milliseconds
 const LEAST = 2000; // points of a panel that are always drawn
 
 export class Renderer {
@@ -27,9 +30,10 @@ export class Renderer {
     this.drawn = /** @type {Map<Panel, number>} */ (new Map());
     this.finished = /** @type {Set<Panel>} */ (new Set());
     this.movedAt = -Infinity;
-    this.rate = FIRST_RATE;
-    /** @type {{ sync: WebGLSync, begin: number, points: number } | null} */
-    this.waiting = null;
+    this.pace = new Pace();
+    /** Frames that the card has not finished, as far as is known. @type {{ sync: WebGLSync, begin: number, points: number }[]} */
+    this.underway = [];
+    this.finishedAt = 0;
     this.requested = false;
     this.frames = 0;
     /** Called after each frame. @type {() => void} */
@@ -68,7 +72,7 @@ export class Renderer {
   frame() {
     this.requested = false;
     const now = performance.now();
-    if (!this.measured(now)) return this.request(); // the card is still busy with the last frame
+    if (!this.isFree(now)) return this.request();
     const moving = now - this.movedAt < PAUSE;
     const open = this.visible().filter((panel) => !this.finished.has(panel));
     const fresh = open.filter((panel) => !this.drawn.has(panel));
@@ -76,12 +80,14 @@ export class Renderer {
     let sent = 0;
     if (turn.length) {
       const wanted = turn.reduce((sum, panel) => sum + panel.count - (this.drawn.get(panel) ?? 0), 0);
-      const share = Math.min(1, (this.rate * (moving || fresh.length ? FRAME : REST_FRAME)) / Math.max(1, wanted));
+      const { milliseconds, share: part } = moving || fresh.length ? MOVING : AT_REST;
+      const share = Math.min(1, this.pace.points(milliseconds, part) / Math.max(1, wanted));
       for (const panel of turn) sent += this.advance(panel, share);
       this.measure(now, sent);
       this.frames++;
     }
     this.afterFrame();
+    if (this.underway.length) this.request(); // or its time would be that until somebody moves again
     if (this.visible().some((panel) => !this.finished.has(panel))) {
       if (moving && !this.visible().some((panel) => !this.drawn.has(panel)))
         setTimeout(() => this.request(), PAUSE / 2);
@@ -136,23 +142,24 @@ export class Renderer {
   measure(begin, points) {
     const sync = this.gl.fenceSync(this.gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
     this.gl.flush();
-    if (sync) this.waiting = { sync, begin, points };
+    if (sync) this.underway.push({ sync, begin, points });
   }
 
-  /** Whether the last frame has been drawn; if so, it tells how many points fit into a millisecond. @param {number} now */
-  measured(now) {
-    if (!this.waiting) return true;
-    const { gl } = this;
-    const { sync, begin, points } = this.waiting;
-    const status = gl.clientWaitSync(sync, 0, 0);
-    if (status === gl.TIMEOUT_EXPIRED && now - begin < 5000) return false;
-    gl.deleteSync(sync);
-    this.waiting = null;
-    const elapsed = Math.max(2, now - begin);
-    // A frame that ended at once says only that the card could do more.
-    if (elapsed > 20) this.rate = Math.max(200, 0.5 * this.rate + 0.5 * (points / elapsed));
-    else if (points > 0.7 * this.rate * FRAME) this.rate = Math.min(1e6, 1.3 * this.rate);
-    return true;
+  /**
+   * Notes the times of frames that the card has finished; whether it can take another.
+   * @param {number} now
+   */
+  isFree(now) {
+    const { gl, underway } = this;
+    while (underway.length) {
+      const { sync, begin, points } = underway[0];
+      if (gl.clientWaitSync(sync, 0, 0) === gl.TIMEOUT_EXPIRED && now - begin < LONGEST_WAIT) break;
+      gl.deleteSync(sync);
+      underway.shift();
+      this.pace.note(points, now - Math.max(begin, this.finishedAt)); // it waited for the one before
+      this.finishedAt = now;
+    }
+    return underway.length < IN_FLIGHT;
   }
 
   /** The stage has another size: everything is drawn anew. @param {number} width @param {number} height */

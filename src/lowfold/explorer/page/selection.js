@@ -23,9 +23,12 @@ export function rowsInside(panel, path, accepts) {
   /** @type {number[]} */
   const rows = [];
   for (let point = 0, at = 0; point < panel.count; point++, at += panel.width) {
-    const x = Math.floor(ax * values[at + axes[0]] + bx);
-    const y = Math.floor(ay * values[at + axes[1]] + by);
-    if (x < 0 || y < 0 || x >= width || y >= height || inside[4 * (y * width + x) + 3] < 128) continue;
+    const x = ax * values[at + axes[0]] + bx;
+    const y = ay * values[at + axes[1]] + by;
+    if (!(x >= 0 && y >= 0 && x < width && y < height)) continue;
+    const cover = inside[4 * (Math.floor(y) * width + Math.floor(x)) + 3];
+    // A pixel that the line itself goes through does not tell on which side a point lies.
+    if (cover === 0 || (cover < 255 && !context.isPointInPath(x, y, "evenodd"))) continue;
     const row = panel.rowOf(point);
     if (accepts(row)) rows.push(row);
   }

@@ -9,11 +9,12 @@ uniform vec3 opacity; // of points that are not selected, of those that are, how
 flat out vec4 shade; flat out int shape; flat out float soft;
 float power(float value, float t) {
   float size = abs(value);
-  if (size < 1e-12) return t == 0.0 ? 1.0 : 0.0;
+  if (size < 1e-12) return 0.0;
   return pow(size, t) * (value < 0.0 && mod(t, 2.0) == 1.0 ? -1.0 : 1.0);
 }
 void main() {
-  vec2 place = vec2(x * power(lambda.x, time), y * power(lambda.y, time));
+  vec2 place = vec2(x, y);
+  if (time != 0.0) place *= vec2(power(lambda.x, time), power(lambda.y, time));
   gl_Position = (flag & 1u) != 0u ? vec4(2.0, 2.0, 2.0, 1.0) : vec4(place * scale + shift, 0.0, 1.0);
   bool chosen = (flag & 2u) != 0u;
   float seen = (chosen ? opacity.y : opacity.x) * mix(1.0, 0.06 + 0.94 * trust, opacity.z);
