@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
+from browsing import browser
 from conftest import cloud
 from lowfold import METHODS
 from lowfold.explorer.opening import Serving, explore
@@ -14,12 +13,7 @@ from lowfold.options import parameters
 
 pytest.importorskip("uvicorn", reason="needs lowfold[explore]")
 pytest.importorskip("websockets", reason="needs lowfold[explore]")
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 X = cloud(300, 4)
 HOSTILE = '<img src=x onerror="window.hurt=1"></script><script>window.hurt=1</script>'
@@ -29,13 +23,9 @@ ENDLESS = "10000000"
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        )
-        yield launched
-        launched.close()
+def chromium():
+    with browser() as found:
+        yield found
 
 
 @pytest.fixture
@@ -45,8 +35,8 @@ def explorer():
 
 
 @pytest.fixture
-def page(browser, explorer):
-    opened = browser.new_page(viewport={"width": 1300, "height": 900})
+def page(chromium, explorer):
+    opened = chromium.new_page(viewport={"width": 1300, "height": 900})
     opened.set_default_timeout(WAIT)
     faults = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
@@ -226,8 +216,8 @@ def test_the_page_says_when_its_server_has_ended_and_keeps_the_maps(page, explor
     assert page.locator('.run[data-state="stopped"]').count() == 1
 
 
-def test_the_page_reaches_nothing_but_its_server(browser, explorer):
-    page = browser.new_page()
+def test_the_page_reaches_nothing_but_its_server(chromium, explorer):
+    page = chromium.new_page()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(explorer.address)
@@ -238,8 +228,8 @@ def test_the_page_reaches_nothing_but_its_server(browser, explorer):
     page.close()
 
 
-def test_with_a_wrong_token_there_is_no_page(browser, explorer):
-    page = browser.new_page()
+def test_with_a_wrong_token_there_is_no_page(chromium, explorer):
+    page = chromium.new_page()
     answer = page.goto(f"http://127.0.0.1:{explorer.port}/?token=wrong")
     assert answer.status == 403
     assert "Open the address that lowfold printed" in page.inner_text("body")

@@ -6,11 +6,11 @@ import base64
 import importlib
 import json
 import queue
-import shutil
 
 import numpy as np
 import pytest
 
+from browsing import browser
 from conftest import cloud
 from lowfold.errors import LowfoldError, ParameterError
 from lowfold.explorer.notebook import SCRIPT, widget
@@ -18,7 +18,6 @@ from lowfold.explorer.pack import unpack
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X = cloud(150, 4)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WAIT = 120_000  # milliseconds
 
 # A notebook in short: the widget's traits and messages, over functions that reach Python.
@@ -101,25 +100,17 @@ def test_missing_packages_are_asked_for_by_name(monkeypatch):
 @pytest.fixture
 def notebook(shown):
     """(page, frame, messages from the page): the widget in a browser, as a notebook shows it."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium")
-    with playwright.sync_playwright() as driver:
-        arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        page = browser.new_page(viewport={"width": 1200, "height": 800})
+    with browser() as chromium:
+        page = chromium.new_page(viewport={"width": 1200, "height": 800})
         page.set_default_timeout(WAIT)
         heard = []
         page.expose_function("toKernel", lambda message: heard.append(message))
         traits = {name: getattr(shown, name) for name in ("_page", "_scene", "_methods", "_rows", "height")}
-        encoded = {
-            key: {"binary": encode(value)} if isinstance(value, bytes) else value for key, value in traits.items()
-        }
-        page.evaluate(NOTEBOOK, {"script": SCRIPT.read_text(), "traits": encoded})
+        binary = {key: {"binary": encode(value)} for key, value in traits.items() if isinstance(value, bytes)}
+        page.evaluate(NOTEBOOK, {"script": SCRIPT.read_text(), "traits": traits | binary})
         frame = next(part for part in page.frames if part != page.main_frame)
         frame.wait_for_selector("body[data-ready]")
         yield page, frame, heard
-        browser.close()
 
 
 def encode(content):

@@ -140,7 +140,8 @@ def test_a_socket_without_the_token_is_refused(explorer, token, handshakes):
     assert refused.value.response.status_code == 403
 
 
-PATHS = r"""/../../../etc/passwd /%2e%2e/%2e%2e/etc/passwd /..%2f..%2fetc%2fpasswd //etc/passwd /scene/../../../etc/passwd
+PATHS = r"""
+/../../../etc/passwd /%2e%2e/%2e%2e/etc/passwd /..%2f..%2fetc%2fpasswd //etc/passwd /scene/../../../etc/passwd
 /page.css /static/server.js /etc/passwd /scene/ http://evil.example/ /\..\..\etc\passwd /%00 /docs /openapi.json"""
 
 
