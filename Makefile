@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find cpp src -name '*.hpp' -o -name '*.cpp' -o -name '*.py') CMakeLists.txt pyproject.toml README.md
+SOURCES := $(shell find cpp src -name '*.hpp' -o -name '*.cpp' -o -name '*.py' -o -path '*/explorer/page/*') CMakeLists.txt pyproject.toml README.md
 
-.PHONY: demo docs test lint format sanitize bench wheel-test clean
+.PHONY: demo docs test lint lint-page format sanitize bench wheel-test clean
 
 demo: $(VENV)/.installed
 	$(BIN)/lowfold demo
@@ -34,6 +34,12 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(shell find cpp -name '*.hpp' -o -name '*.cpp')
+
+# The types of the explorer's page, where npm is there to run TypeScript.
+lint-page:
+	@if command -v npm >/dev/null; then \
+	  npm exec --yes --package=typescript@5.9 -- tsc -p src/lowfold/explorer/page/jsconfig.json; \
+	else echo "lint-page: skipped, npm is not installed"; fi
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix

@@ -21,9 +21,20 @@ from lowfold import PCA, datasets, explorer
 from measure import Bar, Timed
 
 FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-STEPS = 90  # of a drag across the map
-FRAMES = """() => { window.sent = []; const real = lowfold.renderer.measure.bind(lowfold.renderer);
-lowfold.renderer.measure = (begin, points) => { window.sent.push([begin, points]); real(begin, points); }; }"""
+# Moves the first map to and fro for some seconds, a step in each frame, as a drag does; tells when frames were drawn,
+# and of how many points. From inside the page: a mouse that is moved from outside would be slower than it.
+DRAG = """async (seconds) => {
+  const sent = [], { renderer } = lowfold, panel = lowfold.panels[0], real = renderer.measure.bind(renderer);
+  renderer.measure = (begin, points) => { sent.push([begin, points]); real(begin, points); };
+  const size = [panel.box.width, panel.box.height], start = performance.now();
+  for (let now = start; now < start + 1000 * seconds; now = await new Promise(requestAnimationFrame)) {
+    panel.view.pan(panel.bounds(), size, 6 * Math.sin(sent.length / 8), 4 * Math.cos(sent.length / 8));
+    lowfold.moved(panel, true);
+  }
+  renderer.measure = real;
+  return sent;
+}"""
+SECONDS = 5
 
 
 def main() -> None:
@@ -66,9 +77,7 @@ def _explored(playwright: Any, path: Path) -> dict[str, float]:
     ready = time.perf_counter() - begin
     _rest(page)
     drawn = time.perf_counter() - begin
-    page.evaluate(FRAMES)
-    _drag(page)
-    sent = page.evaluate("window.sent")
+    sent = page.evaluate(DRAG, SECONDS)
     gaps = np.diff([at for at, _ in sent])
     memory = sum(_resident(process) for process in _processes() - before)
     heap = page.evaluate("performance.memory.usedJSHeapSize")
@@ -83,17 +92,6 @@ def _explored(playwright: Any, path: Path) -> dict[str, float]:
         "heap": heap / 1e6,
         "memory": memory / 1e6,
     }
-
-
-def _drag(page: Any) -> None:
-    """Moves the first map to and fro by the mouse."""
-    box = page.locator(".plot").first.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    for step in range(STEPS):
-        page.mouse.move(x + 60 * np.sin(step / 8), y + 40 * np.cos(step / 8))
-    page.mouse.up()
 
 
 def _rest(page: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import re
 
 import pytest
@@ -13,6 +15,7 @@ pytest.importorskip("matplotlib")
 from lowfold.cli import main
 from lowfold.demo import run
 from lowfold.demo.page import SECTIONS
+from lowfold.explorer.pack import unpack
 
 QUICK = ("spiral", "digits-images", "digits-times", "digits-pairs", "eurodist", "disks", "cheeger", "homotopy")
 
@@ -53,6 +56,20 @@ def test_every_method_stands_in_the_table(tmp_path, capsys):
         row = re.search(f"<tr><td>{name}</td>(.*?)</tr>", text)
         assert row, name
         assert "–" not in row.group(1), f"{name} has every score"
+
+
+def test_the_demo_ends_with_a_page_to_explore_every_method_on_the_digits(tmp_path, capsys):
+    text = run(tmp_path, only="explore").read_text(encoding="utf-8")
+    assert '<a href="explore.html">' in text
+    parts = re.findall(r'octet-stream">([^<]*)</script>', (tmp_path / "explore.html").read_text(encoding="utf-8"))
+    header, arrays = unpack(gzip.decompress(b"".join(base64.b64decode(part) for part in parts)))
+    assert [panel["method"] for panel in header["panels"]] == list(METHODS)
+    assert arrays["pixels"].shape == (1797, 8, 8)
+    shown = {panel["method"]: arrays[panel["coordinates"]].shape[1] for panel in header["panels"]}
+    assert (shown["diffusion_map"], shown["isomap"], shown["tsne"]) == (10, 10, 2)
+    for panel in header["panels"]:
+        assert {"trustworthiness", "recall", "labels"} <= set(panel["quality"]), panel["method"]
+        assert arrays[panel["trust"]].shape == (1797,)
 
 
 def test_the_sections_reproduce_the_notes_and_unknown_ones_are_refused(tmp_path):

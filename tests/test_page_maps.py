@@ -206,6 +206,9 @@ def test_a_phone_s_width_is_enough(chromium, path):
         assert box["width"] > 330
         page.page.touchscreen.tap(*page.place(DIFFUSION, 20))
         assert len(page.selection()) == 1
+        assert f"row {page.selection()[0]}" in page.page.locator("#card").inner_text(), (
+            "it stays when the finger is gone"
+        )
         page.page.locator("#chosen").scroll_into_view_if_needed()
         assert "1 of 150 points" in page.page.locator("#chosen").inner_text()
 

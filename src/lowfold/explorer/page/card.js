@@ -2,7 +2,7 @@
 
 import { byId, element } from "./dom.js";
 import { FALSE, KEPT, LOST, neighborsIn } from "./marks.js";
-import { imageCanvas } from "./pictures.js";
+import { imageCanvas } from "./thumbnails.js";
 
 /** @typedef {import("./app.js").App} App */
 

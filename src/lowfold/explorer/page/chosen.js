@@ -3,10 +3,10 @@
 import { classLook } from "./colors.js";
 import { element, grouped, percent, section } from "./dom.js";
 import { saveTable } from "./exporting.js";
-import { imageCanvas } from "./pictures.js";
 import { shownNumber } from "./scene.js";
 import { inverted } from "./selection.js";
 import { classCounts, tellingColumns } from "./statistics.js";
+import { imageCanvas, meanCanvas } from "./thumbnails.js";
 
 /** @typedef {import("./app.js").App} App */
 
@@ -127,15 +127,15 @@ function shiftBars(telling) {
 
 /** @param {App} app */
 function pictureRow(app) {
-  const { selection } = app;
+  const { selection, dark } = app;
+  const images = /** @type {import("./scene.js").Images} */ (app.scene.images);
   const step = Math.max(1, selection.length / PICTURES_SHOWN);
   const rows = Array.from(
     { length: Math.min(PICTURES_SHOWN, selection.length) },
     (_, at) => selection[Math.floor(at * step)],
   );
-  return element(
-    "div",
-    { class: "pictures" },
-    ...rows.map((row) => imageCanvas(/** @type {any} */ (app.scene.images), row, app.dark)),
-  );
+  const mean = meanCanvas(images, selection, dark);
+  mean.classList.add("mean");
+  mean.title = "The mean of the selected images";
+  return element("div", { class: "pictures" }, mean, ...rows.map((row) => imageCanvas(images, row, dark)));
 }

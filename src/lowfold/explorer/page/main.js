@@ -32,6 +32,9 @@ async function start() {
   byId("side").append(makeLegend(app), makeChosen(app), makeDetails(app));
   makeCard(app);
   listenToKeys(app, followTheme(app));
+  byId("points").addEventListener("webglcontextlost", () =>
+    fail(new Error("The graphics card was reset. Load the page again.")),
+  );
   await connect(app);
   Object.assign(window, { lowfold: app }); // for the curious, and for tests
   document.body.dataset.ready = "1";

@@ -38,6 +38,7 @@ export class Marks {
     const empty = !app.hovered && !this.lasso;
     if (empty && this.empty) return;
     this.empty = empty;
+    this.canvas.style.visibility = empty ? "hidden" : ""; // an empty layer would be blended all the same
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -253,28 +253,3 @@ function makeAtlas(gl, channels) {
   }
   return texture;
 }
-
-/**
- * Draws the image of a row into a canvas of its own size.
- * @param {import("./scene.js").Images} images
- * @param {number} row
- * @param {boolean} dark
- */
-export function imageCanvas(images, row, dark) {
-  const { width, height, channels, pixels } = images;
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [width, height];
-  canvas.className = "picture";
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  const data = context.createImageData(width, height);
-  const size = width * height;
-  for (let at = 0; at < size; at++) {
-    for (let channel = 0; channel < 3; channel++) {
-      const value = pixels[row * size * channels + at * channels + (channels === 3 ? channel : 0)];
-      data.data[4 * at + channel] = images.ink && !dark ? 255 - value : value;
-    }
-    data.data[4 * at + 3] = 255;
-  }
-  context.putImageData(data, 0, 0);
-  return canvas;
-}

@@ -23,7 +23,9 @@ export function listenToPointer(app, marks, panel, plot) {
   plot.addEventListener("pointermove", (event) => gesture.move(current(), event));
   plot.addEventListener("pointerup", (event) => gesture.up(current(), event));
   plot.addEventListener("pointercancel", (event) => gesture.cancel(event));
-  plot.addEventListener("pointerleave", () => app.hover(null));
+  plot.addEventListener("pointerleave", (event) => {
+    if (event.pointerType !== "touch") app.hover(null); // a finger that was lifted has left, and what it touched stays
+  });
   plot.addEventListener("wheel", (event) => gesture.wheel(current(), event), { passive: false });
   plot.addEventListener("dblclick", () => app.focus(app.focused ? null : current()));
 }
@@ -120,6 +122,7 @@ class Gesture {
   click(panel, event) {
     const found = this.find(panel, this.at(event));
     if (found < 0) {
+      this.app.hover(null);
       if (wish(event) === "instead" && this.app.selection.length) this.app.select(new Uint32Array(0));
       return;
     }

@@ -43,7 +43,6 @@ float inside(vec2 p) {
 }
 void main() {
   float cover = clamp(inside(gl_PointCoord - 0.5) / soft + 0.5, 0.0, 1.0);
-  if (cover <= 0.0) discard;
   result = shade * cover;
 }`;
 

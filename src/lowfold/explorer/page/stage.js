@@ -55,7 +55,11 @@ export class Stage {
       "aria-label": `${header.title}: ${panel.count} points`,
       "aria-keyshortcuts": "ArrowLeft ArrowRight + - 0 Enter",
     });
-    const note = element("span", { class: "note" }, qualityNote(header.quality));
+    const note = element(
+      "span",
+      { class: "note", title: "Share of its nearest points in the data that a point keeps near it, on average" },
+      qualityNote(header.quality),
+    );
     const larger = element(
       "button",
       {
