@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from lowfold.explorer.orders import Orders
-from lowfold.explorer.runs import Run, Workshop
+from lowfold.explorer.runs import Workshop
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -68,15 +68,6 @@ class Connection:
         self._outbox = Outbox()
         self._orders = Orders(workshop, self._outbox)
 
-    @property
-    def runs(self) -> list[Run]:
-        """Those that wait or work."""
-        return self._orders.runs
-
-    def stop(self) -> None:
-        """Ends all runs."""
-        self._orders.stop()
-
     async def serve(self) -> None:
         """Answers the page until it goes."""
         await self._socket.accept()
@@ -85,7 +76,7 @@ class Connection:
         try:
             await asyncio.wait([sending, receiving], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self.stop()
+            self._orders.abandon()
             for task in (sending, receiving):
                 task.cancel()
             await asyncio.gather(sending, receiving, return_exceptions=True)

@@ -117,7 +117,7 @@ def _widget_class() -> Any:
         def close(self) -> None:
             """Stops all runs and ends the widget."""
             if hasattr(self, "_orders"):
-                self._orders.stop()
+                self._orders.abandon()
             super().close()
 
         def _heard(self, _: Any, content: Any, __: Any) -> None:

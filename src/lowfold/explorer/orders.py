@@ -31,10 +31,10 @@ class Orders:
         """Those that wait or work."""
         return [run for run in self._runs.values() if run.is_alive]
 
-    def stop(self) -> None:
-        """Ends all runs."""
+    def abandon(self) -> None:
+        """Ends all runs, of which nobody wants to hear any more."""
         for run in list(self._runs.values()):
-            run.stop()
+            run.abandon()
 
     def hear(self, text: str | None) -> None:
         """Does what a message asks for, or says why not."""

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -60,12 +61,22 @@ class Workshop:
     def __init__(self, X: Any, scene: Scene) -> None:
         self.X, self.scene = X, scene
         self.places = threading.Semaphore(AT_ONCE)
+        self.runs: weakref.WeakSet[Run] = weakref.WeakSet()
         with shared_neighbors():
             self._sharing = contextvars.copy_context()
 
     def context(self, order: Order) -> contextvars.Context:
         """What a run finds around it: the searches of others, if it is about the same rows."""
         return self._sharing.copy() if order.rows is None else contextvars.copy_context()
+
+    def close(self, patience: float) -> None:
+        """Ends all runs, and waits for that for so many seconds."""
+        deadline = time.monotonic() + patience
+        alive = [run for run in list(self.runs) if run.is_alive]
+        for run in alive:
+            run.abandon()
+        for run in alive:
+            run.join(max(0.0, deadline - time.monotonic()))
 
     def rows(self, order: Order) -> Any:
         """The data of a run."""
@@ -90,7 +101,8 @@ class Run:
 
     def __init__(self, order: Order, workshop: Workshop, listener: Listener) -> None:
         self._order, self._workshop, self._listener = order, workshop, listener
-        self._stop = Stop()
+        self._stop, self._judging = Stop(), Stop()
+        self._is_judged = False
         self._begin = time.perf_counter()
         self._total = 0
         self._last: Step | None = None
@@ -98,6 +110,7 @@ class Run:
         self._told, self._interval = -math.inf, STEP_INTERVAL
         context = workshop.context(order)
         self._thread = threading.Thread(target=context.run, args=(self._work,), daemon=True, name=f"run {order.run}")
+        workshop.runs.add(self)
 
     @property
     def number(self) -> int:
@@ -114,8 +127,13 @@ class Run:
         self._thread.start()
 
     def stop(self) -> None:
-        """Asks it to end; what an optimisation has reached is kept."""
+        """Asks it to end; what an optimisation has reached is kept and judged, or, if it is being judged, shown so."""
+        (self._judging if self._is_judged else self._stop).ask()
+
+    def abandon(self) -> None:
+        """Asks it to end as soon as it can: nobody looks any more."""
         self._stop.ask()
+        self._judging.ask()
 
     def join(self, timeout: float | None = None) -> None:
         """Waits for its end."""
@@ -154,10 +172,11 @@ class Run:
         stage_listener.set(None)
         for name, value in self._order.model.get_params(deep=False).items():
             setattr(model, name, value)  # without the callback, which is ours
+        self._is_judged = True
         self._progress("judging")
-        with stoppable(self._stop):
+        with stoppable(self._judging):
             self._show(model, seconds)
-        self._end("stopped" if self._stop.asked else "done")
+        self._end("stopped" if self._stop.asked or self._judging.asked else "done")
 
     def _show(self, model: Estimator, seconds: float) -> None:
         """Tells the finished panel; if its judging is stopped, the map alone."""

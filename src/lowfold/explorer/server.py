@@ -54,7 +54,7 @@ class Explorer:
         self._socket = _bound(port)
         self.port = int(self._socket.getsockname()[1])
         self._workshop = Workshop(X, scene)
-        self._connections: set[Connection] = set()
+        self._connections = 0
         app = Guard(self._app(), self.port, self.token)
         uvicorn = needed("uvicorn", "explore")
         config = uvicorn.Config(
@@ -100,14 +100,9 @@ class Explorer:
 
     def close(self) -> None:
         """Stops all runs and ends the server."""
-        runs = [run for connection in list(self._connections) for run in connection.runs]
-        for connection in list(self._connections):
-            connection.stop()
         self._server.should_exit = True
-        deadline = time.monotonic() + PATIENCE
+        self._workshop.close(PATIENCE)
         self._thread.join(PATIENCE)
-        for run in runs:
-            run.join(max(0.0, deadline - time.monotonic()))
         self._socket.close()
 
     def __enter__(self) -> Self:
@@ -156,15 +151,14 @@ class Explorer:
         return typing.cast(App, app)
 
     async def _connect(self, websocket: WebSocket) -> None:
-        if len(self._connections) >= MOST_CONNECTIONS:
+        if self._connections >= MOST_CONNECTIONS:
             await websocket.close(TRY_AGAIN_LATER, f"{MOST_CONNECTIONS} pages are open already.")
             return
-        connection = Connection(websocket, self._workshop)
-        self._connections.add(connection)
+        self._connections += 1
         try:
-            await connection.serve()
+            await Connection(websocket, self._workshop).serve()
         finally:
-            self._connections.discard(connection)
+            self._connections -= 1
 
 
 def _bound(port: int) -> socket.socket:
