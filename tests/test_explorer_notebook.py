@@ -149,7 +149,7 @@ def test_a_method_runs_in_the_kernel_and_the_selection_goes_both_ways(shown, not
     frame.click("#runner button[type=submit]")
     pump(page, shown, heard, told, lambda: frame.locator('.run[data-state="done"]').count() == 1)
     assert frame.evaluate("lowfold.panels.map((panel) => panel.header.title)") == ["first", "second", "UMAP"]
-    assert packs.count("step") > 1, "it moved on the way"
+    assert "step" in packs, "it moved on the way"
     assert packs.count("panel") == 1
     frame.evaluate("lowfold.select(new Uint32Array([2, 7]))")
     pump(page, shown, heard, told, lambda: shown.selection.tolist() == [2, 7])

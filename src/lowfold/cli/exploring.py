@@ -15,7 +15,7 @@ from lowfold.errors import FileError, LowfoldError, ParameterError
 from lowfold.estimator import Estimator
 from lowfold.explorer.opening import FIRST_MAPS, Serving, data_of, explore, fitted_maps
 from lowfold.explorer.panels import method_title
-from lowfold.explorer.scene import Contents
+from lowfold.explorer.scene import Contents, contents_for
 from lowfold.explorer.server import needed
 from lowfold.methods import METHODS
 from lowfold.model_file import load
@@ -46,14 +46,23 @@ def explore_files(chosen: Namespace) -> int:
     needed("uvicorn", "explore")
     table, maps = _opened(chosen)
     X = None if table is None else table.X
-    columns = None if table is None else table.columns
-    contents = Contents(title=", ".join(Path(path).name for path in chosen.sources), features=columns or "auto")
+    names = None if table is None or table.names is None else {"name": table.names}
+    contents = _contents(chosen, table, list(maps.values()))
     serving = Serving(port=chosen.port, browser=not chosen.no_browser, contents=contents)
     labels, images = (None, None) if table is None else (table.labels, _images(table))
-    explorer = explore(X, maps, labels=labels, images=images, serving=serving)
+    explorer = explore(X, maps, labels=labels, columns=names, images=images, serving=serving)
     print(f"{explorer.address}\nCtrl-C ends it.", flush=True)
     explorer.wait()
     return 0
+
+
+def _contents(chosen: Namespace, table: files.Table | None, maps: list[Any]) -> Contents:
+    """What the page holds; one model alone is judged by the metric that it was fitted with."""
+    title = ", ".join(Path(path).name for path in chosen.sources)
+    features = "auto" if table is None or table.columns is None else table.columns
+    if table is not None and len(maps) == 1 and isinstance(maps[0], Estimator):
+        return contents_for(maps[0], table.X, title=title, features=features)
+    return Contents(title=title, features=features)
 
 
 def _opened(chosen: Namespace) -> tuple[files.Table | None, dict[str, Any]]:

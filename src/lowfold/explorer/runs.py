@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import traceback
-import weakref
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -61,7 +60,7 @@ class Workshop:
     def __init__(self, X: Any, scene: Scene) -> None:
         self.X, self.scene = X, scene
         self.places = threading.Semaphore(AT_ONCE)
-        self.runs: weakref.WeakSet[Run] = weakref.WeakSet()
+        self.runs: list[Run] = []  # that wait or work
         with shared_neighbors():
             self._sharing = contextvars.copy_context()
 
@@ -72,7 +71,7 @@ class Workshop:
     def close(self, patience: float) -> None:
         """Ends all runs, and waits for that for so many seconds."""
         deadline = time.monotonic() + patience
-        alive = [run for run in list(self.runs) if run.is_alive]
+        alive = list(self.runs)
         for run in alive:
             run.abandon()
         for run in alive:
@@ -110,7 +109,6 @@ class Run:
         self._told, self._interval = -math.inf, STEP_INTERVAL
         context = workshop.context(order)
         self._thread = threading.Thread(target=context.run, args=(self._work,), daemon=True, name=f"run {order.run}")
-        workshop.runs.add(self)
 
     @property
     def number(self) -> int:
@@ -124,6 +122,7 @@ class Run:
 
     def start(self) -> None:
         """Begins, at once or when there is a place."""
+        self._workshop.runs.append(self)
         self._thread.start()
 
     def stop(self) -> None:
@@ -156,6 +155,8 @@ class Run:
         except BaseException as error:  # a fault of ours: the run ends, the server does not
             traceback.print_exc(file=sys.stderr)
             self._failed(f"This should not happen: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        finally:
+            self._workshop.runs.remove(self)
 
     def _fit(self) -> None:
         self._begin = time.perf_counter()
