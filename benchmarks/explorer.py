@@ -24,14 +24,14 @@ FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshade
 # Moves the first map to and fro for some seconds, a step in each frame, as a drag does; tells when frames were drawn,
 # and of how many points. From inside the page: a mouse that is moved from outside would be slower than it.
 DRAG = """async (seconds) => {
-  const sent = [], { renderer } = lowfold, panel = lowfold.panels[0], real = renderer.measure.bind(renderer);
-  renderer.measure = (begin, points) => { sent.push([begin, points]); real(begin, points); };
+  const sent = [], { renderer } = lowfold, panel = lowfold.panels[0], real = renderer.noteFrame.bind(renderer);
+  renderer.noteFrame = (begin, points) => { sent.push([begin, points]); real(begin, points); };
   const size = [panel.box.width, panel.box.height], start = performance.now();
   for (let now = start; now < start + 1000 * seconds; now = await new Promise(requestAnimationFrame)) {
     panel.view.pan(panel.bounds(), size, 6 * Math.sin(sent.length / 8), 4 * Math.cos(sent.length / 8));
     lowfold.moved(panel, true);
   }
-  renderer.measure = real;
+  renderer.noteFrame = real;
   return sent;
 }"""
 SECONDS = 5

@@ -29,7 +29,7 @@ def write(folder: Path) -> None:
 
 def write_reference(path: Path) -> None:
     """Every function and value of the parts beside the methods, with its docstring as it is."""
-    parts = {"Metrics": lowfold.metrics, "Pictures": lowfold.plot, "Files": lowfold.files}
+    parts = {"Metrics": lowfold.metrics, "Pictures": lowfold.plot, "Files": lowfold.files, "Explorer": lowfold.explorer}
     lines = ["# Reference", ""]
     for title, module in parts.items():
         lines += [f"## {title}", "", f"`lowfold.{module.__name__.split('.')[-1]}`", ""]

@@ -249,6 +249,20 @@ def test_embed_writes_a_page(digits, tmp_path, capsys):
     assert "must be .html" in capsys.readouterr().err
 
 
+def test_compare_writes_its_maps_into_one_page(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 4)) + 3 * (np.arange(60) % 3)[:, None]
+    lines = [f"{','.join(f'{value:.6g}' for value in row)},k{at % 3}" for at, row in enumerate(rows)]
+    data, target = tmp_path / "data.csv", tmp_path / "maps.html"
+    data.write_text("\n".join(["a,b,c,d,kind", *lines]) + "\n", encoding="utf-8")
+    assert main(["compare", str(data), "--labels", "kind", "--methods", "pca,isomap", "--html", str(target), "-q"]) == 0
+    header, _ = embedded(target)
+    assert [panel["method"] for panel in header["panels"]] == ["pca", "isomap"]
+    assert [column["name"] for column in header["columns"]] == ["label", "a", "b", "c", "d"]
+    assert header["columns"][0]["categories"] == ["k0", "k1", "k2"]
+    assert main(["compare", str(data), "--labels", "kind", "--html", str(tmp_path / "maps.csv"), "-q"]) == 1
+
+
 def test_a_page_that_cannot_be_written_leaves_nothing(scene, tmp_path):
     with pytest.raises(FileError):
         explorer.write_page(tmp_path / "missing" / "map.html", scene)

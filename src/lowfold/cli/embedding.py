@@ -11,11 +11,11 @@ import numpy as np
 
 from lowfold import files
 from lowfold.cli.flags import model_of
+from lowfold.cli.pages import check_page, page
 from lowfold.cli.pictures import check_picture, picture
 from lowfold.cli.progress import Interrupted, Progress, fit
 from lowfold.errors import FileError
-from lowfold.estimator import Estimator
-from lowfold.explorer import Scene, contents_for, make_scene, write_page
+from lowfold.explorer import contents_for
 from lowfold.files.writing import check_ending
 from lowfold.methods import METHODS
 from lowfold.model_file import load, save
@@ -37,7 +37,8 @@ def embed(chosen: Namespace) -> int:
     _write_map(chosen, model.embedding_, table, chosen.method)
     if chosen.html:
         with progress.running("judging"):
-            write_page(chosen.html, _scene(chosen, model, table))
+            contents = contents_for(model, table.X, title=Path(chosen.data).name, features=table.columns)
+            page(chosen.html, model, table, contents)
     if chosen.save and status == 0:
         save(model, chosen.save)
     if status:
@@ -47,13 +48,6 @@ def embed(chosen: Namespace) -> int:
         print(f"{chosen.method}: {len(model.embedding_)} points in {model.embedding_.shape[1]} dimensions")
         print(model.report_)
     return status
-
-
-def _scene(chosen: Namespace, model: Estimator, table: files.Table) -> Scene:
-    images = None if table.shape is None else table.X.reshape(-1, *table.shape)
-    columns = None if table.names is None else {"name": table.names}
-    contents = contents_for(model, table.X, title=Path(chosen.data).name, features=table.columns)
-    return make_scene(table.X, model, labels=table.labels, columns=columns, images=images, contents=contents)
 
 
 def transform(chosen: Namespace) -> int:
@@ -108,5 +102,5 @@ def _check_outputs(chosen: Namespace, *names: str) -> None:
             check_ending(path)
         elif name == "plot":
             check_picture(path)
-        elif name == "html" and Path(path).suffix.lower() not in (".html", ".htm"):
-            raise FileError(f"{path} is no page: its ending must be .html. Rename it.")
+        elif name == "html":
+            check_page(path)

@@ -105,6 +105,7 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument("-k", type=int, default=15, help="neighbours that are compared; default: 15")
     compare.add_argument("-o", "--output", metavar="FILE", help="csv file for the table")
     compare.add_argument("--plot", metavar="FILE", help="picture of the maps side by side")
+    compare.add_argument("--html", metavar="FILE", help="page to explore the maps in a browser: one file, no network")
     _data_flags(compare)
     compare.set_defaults(run=comparing.compare_methods)
 

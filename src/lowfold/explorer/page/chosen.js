@@ -31,7 +31,7 @@ function invitation(app) {
     element(
       "p",
       { class: "hint" },
-      "Draw around points with Shift, or click one, to see what they have in common in every map.",
+      "Draw around points (Lasso, or Shift and drag) or click one, to see what they have in common in every map.",
     ),
     element(
       "div",

@@ -1,49 +1,57 @@
-/** How many points fit into a frame: the time of a frame is taken to be a + b points, and both are learnt on the way. */
+/** How many points fit into a frame: what a point costs is measured now and then, by waiting for the card. */
 
-const FORGETTING = 0.85; // weight of what was known, when a frame has been timed
-const FIRST = 60000; // points, before anything has been timed
-const GROWTH = 2; // from one frame to the next at most: what was never tried is not believed at once
-const CHEAPEST = 1e-6; // milliseconds for a point
+const FIRST_COST = 2e-4; // milliseconds for a point, before any was measured
+const EVERY = 10; // frames from one measurement to the next: each stops the card for a moment
+const GROWTH = 1.6; // from one frame to the next at most
+const DECLINE = 0.6; // and at least: one slow frame may be another program's
+const LONGEST_INTERVAL = 500; // milliseconds: what is longer was a pause, not a frame
 
 export class Pace {
   constructor() {
-    this.last = FIRST;
-    this.weight = this.x = this.y = this.xx = this.xy = 0;
+    this.point = FIRST_COST;
+    this.measured = 0;
+    this.frames = 0;
+    this.last = 0;
+    /** Milliseconds from one frame to the next while something moves, smoothed. */
+    this.interval = 16;
+    this.before = -Infinity;
+  }
+
+  /** Whether the next frame is to be measured. */
+  get isDue() {
+    return this.frames++ % EVERY === 0;
   }
 
   /**
-   * A frame of so many points took so long.
+   * Drawing so many points, and nothing else, took so long.
    * @param {number} points
    * @param {number} milliseconds
    */
-  note(points, milliseconds) {
-    const [x, y] = [points, milliseconds];
-    const keep = FORGETTING;
-    this.weight = keep * this.weight + 1;
-    this.x = keep * this.x + x;
-    this.y = keep * this.y + y;
-    this.xx = keep * this.xx + x * x;
-    this.xy = keep * this.xy + x * y;
-    this.last = points;
-  }
-
-  /** What a frame costs by itself, and each point. */
-  cost() {
-    if (this.weight < 1.5) return { frame: 0, point: CHEAPEST };
-    const spread = this.xx - (this.x * this.x) / this.weight;
-    const common = this.xy - (this.x * this.y) / this.weight;
-    // Frames of one size do not tell the two apart: then all of the time is the frame's, and larger ones are tried.
-    const point = spread > 1e-3 * this.xx ? Math.max(CHEAPEST, common / spread) : CHEAPEST;
-    return { frame: Math.max(0, (this.y - point * this.x) / this.weight), point };
+  noteCost(points, milliseconds) {
+    const found = Math.max(0.05, milliseconds) / Math.max(1, points);
+    this.point = this.measured++ ? 0.6 * this.point + 0.4 * found : found;
   }
 
   /**
-   * The number of points that take so many milliseconds, or `share` of the frame's own time where that is longer anyway.
+   * A frame of so many points begins.
+   * @param {number} points
+   * @param {number} now
+   */
+  noteFrame(points, now) {
+    const gap = now - this.before;
+    if (gap < LONGEST_INTERVAL) this.interval = 0.9 * this.interval + 0.1 * gap;
+    this.before = now;
+    this.last = points;
+  }
+
+  /**
+   * The number of points that take so many milliseconds, or a share of the time between frames where that is longer: with
+   * software instead of a card, showing a frame alone may take longer.
    * @param {number} milliseconds
    * @param {number} share
    */
   points(milliseconds, share) {
-    const { frame, point } = this.cost();
-    return Math.min(Math.max(milliseconds, share * frame) / point, GROWTH * Math.max(this.last, FIRST));
+    const wanted = Math.max(milliseconds, share * this.interval) / this.point;
+    return this.last ? Math.min(Math.max(wanted, DECLINE * this.last), GROWTH * Math.max(this.last, 10000)) : wanted;
   }
 }

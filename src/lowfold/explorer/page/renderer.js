@@ -7,8 +7,8 @@ import { Pace } from "./pace.js";
 
 /** @typedef {import("./panel.js").Panel} Panel */
 
-const MOVING = { milliseconds: 14, share: 0.5 }; // of drawing points in a frame, or the share of what it costs anyway
-const AT_REST = { milliseconds: 40, share: 1.5 }; // where nobody waits for the next
+const MOVING = { milliseconds: 14, share: 0.35 }; // of drawing points in a frame, or the share of what it costs anyway
+const AT_REST = { milliseconds: 60, share: 1 }; // where nobody waits for the next
 const PAUSE = 140; // milliseconds without a movement after which the page is at rest
 const IN_FLIGHT = 2; // frames given to the card at once: with one it would idle until the page hears that it is done
 const LONGEST_WAIT = 5000; // milliseconds
@@ -31,9 +31,9 @@ export class Renderer {
     this.finished = /** @type {Set<Panel>} */ (new Set());
     this.movedAt = -Infinity;
     this.pace = new Pace();
-    /** Frames that the card has not finished, as far as is known. @type {{ sync: WebGLSync, begin: number, points: number }[]} */
+    /** Frames that the card has not finished, as far as is known. @type {{ sync: WebGLSync, begin: number }[]} */
     this.underway = [];
-    this.finishedAt = 0;
+    this.pixel = new Uint8Array(4);
     this.requested = false;
     this.frames = 0;
     /** Called after each frame. @type {() => void} */
@@ -77,17 +77,14 @@ export class Renderer {
     const open = this.visible().filter((panel) => !this.finished.has(panel));
     const fresh = open.filter((panel) => !this.drawn.has(panel));
     const turn = moving || fresh.length ? fresh : open;
-    let sent = 0;
     if (turn.length) {
       const wanted = turn.reduce((sum, panel) => sum + panel.count - (this.drawn.get(panel) ?? 0), 0);
       const { milliseconds, share: part } = moving || fresh.length ? MOVING : AT_REST;
       const share = Math.min(1, this.pace.points(milliseconds, part) / Math.max(1, wanted));
-      for (const panel of turn) sent += this.advance(panel, share);
-      this.measure(now, sent);
+      this.noteFrame(now, this.send(turn, share));
       this.frames++;
     }
     this.afterFrame();
-    if (this.underway.length) this.request(); // or its time would be that until somebody moves again
     if (this.visible().some((panel) => !this.finished.has(panel))) {
       if (moving && !this.visible().some((panel) => !this.drawn.has(panel)))
         setTimeout(() => this.request(), PAUSE / 2);
@@ -138,26 +135,47 @@ export class Renderer {
     return this.panels.filter(({ box }) => box.width > 0 && box.top < height && box.top + box.height > 0);
   }
 
-  /** @param {number} begin @param {number} points */
-  measure(begin, points) {
-    const sync = this.gl.fenceSync(this.gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
-    this.gl.flush();
-    if (sync) this.underway.push({ sync, begin, points });
+  /**
+   * Draws a share of each panel; now and then the card is waited for, before and after, to learn what points cost.
+   * @param {Panel[]} panels
+   * @param {number} share
+   */
+  send(panels, share) {
+    const measured = this.pace.isDue;
+    if (measured) this.waitForCard();
+    const begin = performance.now();
+    const sent = panels.reduce((sum, panel) => sum + this.advance(panel, share), 0);
+    if (measured) {
+      this.waitForCard();
+      this.pace.noteCost(sent, performance.now() - begin);
+    }
+    return sent;
+  }
+
+  waitForCard() {
+    this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE, this.pixel);
   }
 
   /**
-   * Notes the times of frames that the card has finished; whether it can take another.
-   * @param {number} now
+   * A frame was given to the card.
+   * @param {number} begin
+   * @param {number} points
    */
+  noteFrame(begin, points) {
+    this.pace.noteFrame(points, begin);
+    const sync = this.gl.fenceSync(this.gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    this.gl.flush();
+    if (sync) this.underway.push({ sync, begin });
+  }
+
+  /** Whether the card can take another frame. @param {number} now */
   isFree(now) {
     const { gl, underway } = this;
     while (underway.length) {
-      const { sync, begin, points } = underway[0];
+      const { sync, begin } = underway[0];
       if (gl.clientWaitSync(sync, 0, 0) === gl.TIMEOUT_EXPIRED && now - begin < LONGEST_WAIT) break;
       gl.deleteSync(sync);
       underway.shift();
-      this.pace.note(points, now - Math.max(begin, this.finishedAt)); // it waited for the one before
-      this.finishedAt = now;
     }
     return underway.length < IN_FLIGHT;
   }
