@@ -27,7 +27,7 @@ LAYERS = (
     {"errors", "types", "options"},
     {"backend"},
     {"inputs", "training"},
-    {"estimator"},
+    {"estimator", "watching"},
     {"neighbors"},
     {"affinity"},
     {"spectral"},
@@ -44,7 +44,22 @@ MOST_ARGUMENTS = 6
 MEDIAN_LINES, NINE_IN_TEN_LINES = 10, 40  # of a function, without its docstring
 
 DEPENDENCIES = {"lowfold", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}  # both last come with scikit-learn
-HEAVY = ("matplotlib", "pandas", "polars", "pyarrow", "torch", "numba", "faiss", "hnswlib", "pynndescent", "umap")
+HEAVY = (
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "torch",
+    "numba",
+    "faiss",
+    "hnswlib",
+    "pynndescent",
+    "umap",
+    "starlette",
+    "uvicorn",
+    "websockets",
+    "anywidget",
+)
 
 
 def module_name(path):

@@ -10,7 +10,7 @@ from conftest import cloud, same_bits
 from lowfold import METHODS, PCA, TSNE, UMAP, Isomap, ParameterError, compare
 from lowfold.comparison import Judging
 from lowfold.metrics import trustworthiness
-from lowfold.neighbors.sharing import shared_neighbors
+from lowfold.neighbors.sharing import MOST_INDICES, shared_neighbors
 
 
 def test_every_method_is_compared_on_one_search(digits):
@@ -80,3 +80,15 @@ def test_the_models_given_stay_unfitted_and_the_callback_hears_each_title():
     compare(np.asarray(cloud(40)), [model], callback=heard.append)
     assert not hasattr(model, "embedding_")
     assert heard == ["pca"]
+
+
+def test_a_shared_search_keeps_few_indices_and_counts_all_searches():
+    X = cloud(40, 3)
+    with shared_neighbors() as shared:
+        for seed in range(2 * MOST_INDICES):
+            Isomap(n_neighbors=6, random_state=seed).fit(X)
+        assert shared.searches == 2 * MOST_INDICES
+        Isomap(n_neighbors=6, random_state=2 * MOST_INDICES - 1).fit(X)
+        assert shared.searches == 2 * MOST_INDICES, "the last ones are still known"
+        Isomap(n_neighbors=6, random_state=0).fit(X)
+        assert shared.searches == 2 * MOST_INDICES + 1, "the first one is not"

@@ -52,13 +52,24 @@ NewArray<T, 1> new_vector(std::size_t size) {
     return new_array<T, 1>({size});
 }
 
-/// Runs kernel(context) without the GIL; Ctrl-C ends it and raises KeyboardInterrupt.
+/// Whether the work is to end: by a signal, which the main thread hears, or because another thread asked this one to
+/// (`stopping.py`). Leaves the exception set that says so.
+inline bool interrupted() {
+    const nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) return true;
+    try {
+        nb::module_::import_("lowfold.backend.stopping").attr("check")();
+    } catch (nb::python_error& error) {
+        error.restore();
+        return true;
+    }
+    return false;
+}
+
+/// Runs kernel(context) without the GIL; Ctrl-C, or another thread's word, ends it and raises KeyboardInterrupt.
 template <class Kernel>
 auto run(int threads, const Kernel& kernel) {
-    const Context context{threads, [] {
-                              const nb::gil_scoped_acquire gil;
-                              return PyErr_CheckSignals() != 0;
-                          }};
+    const Context context{threads, interrupted};
     try {
         const nb::gil_scoped_release release;
         return kernel(context);

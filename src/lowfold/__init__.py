@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lowfold import datasets, explorer, files, markov, metrics, plot
     from lowfold.comparison import Comparison, Judging, compare
     from lowfold.errors import BackendError, DataError, FileError, LowfoldError, MemoryLimitError, ParameterError
+    from lowfold.explorer.opening import Serving, explore
     from lowfold.force.elastic_embedding import ElasticEmbedding
     from lowfold.force.fuzzy_graph import Fuzzy
     from lowfold.force.homotopy import Homotopy
@@ -54,6 +55,7 @@ _PACKAGES = ("datasets", "explorer", "files", "markov", "metrics", "plot")
 _NAMES = {
     "lowfold.comparison": ("Comparison", "Judging", "compare"),
     "lowfold.errors": ("BackendError", "DataError", "FileError", "LowfoldError", "MemoryLimitError", "ParameterError"),
+    "lowfold.explorer.opening": ("Serving", "explore"),
     "lowfold.force.elastic_embedding": ("ElasticEmbedding",),
     "lowfold.force.fuzzy_graph": ("Fuzzy",),
     "lowfold.force.homotopy": ("Homotopy",),
@@ -152,6 +154,7 @@ __all__ = [
     "ParameterError",
     "Report",
     "Sammon",
+    "Serving",
     "Shepard",
     "Significant",
     "Starts",
@@ -166,6 +169,7 @@ __all__ = [
     "connect",
     "datasets",
     "diffmap",
+    "explore",
     "explorer",
     "files",
     "load",

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
-from lowfold.backend import native, resources
+from lowfold.backend import native, resources, stopping
 from lowfold.errors import MemoryLimitError, ParameterError
 from lowfold.options import documented, parameters, validate
 from lowfold.training import TrainingRows
@@ -122,6 +122,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
     def _memory(self, n_samples: int, n_features: int) -> int:
         raise NotImplementedError
 
+    def _steps_before(self, n_samples: int) -> int:
+        """The most steps that an optimisation takes before those of its schedule."""
+        return 0
+
     def _cheaper(self) -> str:
         """What to do if there is not enough memory."""
         return "Fit fewer samples, or place the rest with transform."
@@ -160,7 +164,8 @@ class Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds the time spent inside to the stage."""
+        """Adds the time spent inside to the stage; a fit that was asked to stop ends before it."""
+        stopping.check()
         tell_stage(name)
         start = time.perf_counter()
         try:

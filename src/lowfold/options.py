@@ -159,6 +159,8 @@ def seed_of(random_state: RandomState) -> int:
 
 
 def _is_of(kind: Any, value: object, bounds: Option) -> bool:
+    if kind is Any:
+        return True
     if kind is type(None):
         return value is None
     if kind is bool:
@@ -177,6 +179,8 @@ def _is_of(kind: Any, value: object, bounds: Option) -> bool:
 
 
 def _words(kind: Any, bounds: Option) -> str:
+    if kind is Any:
+        return "anything"
     if kind is type(None):
         return "None"
     if kind is bool:

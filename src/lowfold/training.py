@@ -20,6 +20,11 @@ class TrainingRows:
         self._prints = _fingerprints(values, threads)
         self._order = np.argsort(self._prints, kind="stable")  # of equal rows the first one is found
 
+    @property
+    def values(self) -> Any:
+        """The rows themselves; nobody writes to them."""
+        return self._values
+
     def alike(self, new: Any) -> Any:
         """New rows in the type of the training rows, and sparse where those are."""
         if issparse(new) != issparse(self._values):

@@ -12,7 +12,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,10 @@ from lowfold.errors import LowfoldError
 from lowfold.estimator import Estimator
 from lowfold.methods import METHODS
 from lowfold.metrics.score import EXACT_UP_TO, SAMPLED
-from lowfold.options import parameters
 from lowfold.spectral.graph_method import GraphMethod
 from lowfold.spectral.kernel_pca import KEPT_SIZE, KernelPCA
 from lowfold.spectral.patch_method import PatchMethod
+from lowfold.watching import schedule_in
 
 TRIALS = (2_000, 4_000)  # rows: enough for each method to go the way it goes on many
 SEARCH, PAIRS = 1.15, 2.0  # powers of n in the time of a neighbour search, and of what looks at all pairs
@@ -176,17 +176,6 @@ def _prescribed(model: Estimator, n: int) -> int:
     if hasattr(schedule, "phases"):
         return sum(phase.iterations for phase in schedule.phases(n) if phase.tolerance is None)
     return int(schedule.count(n)) if hasattr(schedule, "count") else 0
-
-
-def schedule_in(model: Estimator) -> tuple[str, Any]:
-    """(the name of the parameter that says how an optimisation goes, its value as a dataclass); ("", None) if none."""
-    for parameter in parameters(type(model)):
-        kinds = [kind for kind in parameter.types if "callback" in getattr(kind, "__dataclass_fields__", {})]
-        if kinds:
-            value = getattr(model, parameter.name)
-            named = {kind.__name__.lower(): kind for kind in kinds}
-            return parameter.name, value if is_dataclass(value) else named.get(str(value), kinds[0])()
-    return "", None
 
 
 def _some(X: Any, size: int) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from lowfold.cli import comparing, describing, embedding, scoring
+from lowfold.cli import comparing, describing, embedding, exploring, scoring
 from lowfold.cli.flags import add_method_flags
 from lowfold.errors import LowfoldError
 from lowfold.methods import METHODS
@@ -59,6 +59,7 @@ def _parser(given: list[str]) -> argparse.ArgumentParser:
     _add_transform(commands)
     _add_compare(commands)
     _add_score(commands)
+    _data_flags(exploring.add_explore(commands))
     info = commands.add_parser(
         "info",
         help="what a file holds, and what each method would need for it",

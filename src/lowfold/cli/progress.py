@@ -9,12 +9,11 @@ says so.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,12 @@ import numpy as np
 from scipy.sparse import issparse
 
 from lowfold import files
-from lowfold.cli.estimates import plan_for, schedule_in
+from lowfold.cli.estimates import plan_for
 from lowfold.comparison import JUDGING
 from lowfold.errors import DataError
 from lowfold.estimator import Estimator, share_listener, stage_listener, tell_share
 from lowfold.types import Step
+from lowfold.watching import with_callback
 
 PATIENCE = 1.0  # seconds before anything is shown
 INTERVAL = 0.1
@@ -230,26 +230,6 @@ def placed(model: Estimator, X: Any, progress: Progress) -> Any:
             parts.append(model.transform(X[begin : begin + piece]))
             tell_share(begin + piece, n)
     return np.concatenate(parts)
-
-
-def with_callback(model: Estimator, callback: Callable[[Step], Any], n: int) -> tuple[Estimator, int]:
-    """(a copy whose schedule calls back, the most steps it takes); 0 steps for a method that takes none."""
-    copy = type(model)(**model.get_params(deep=False))
-    name, schedule = schedule_in(model)
-    if schedule is None:
-        return copy, 0
-    if schedule.callback is None:
-        setattr(copy, name, dataclasses.replace(schedule, callback=callback))
-    return copy, most_steps(schedule, n)
-
-
-def most_steps(schedule: Any, n: int) -> int:
-    """How many steps a schedule takes at most."""
-    if hasattr(schedule, "phases"):
-        return sum(phase.iterations for phase in schedule.phases(n))
-    if hasattr(schedule, "count"):
-        return int(schedule.count(n))
-    return int(getattr(schedule, "max_iter", 0))
 
 
 def _clock(seconds: float) -> str:

@@ -25,6 +25,8 @@ from lowfold.force.spectral_direction import MOST_FILL, SpectralDirection
 from lowfold.options import option
 from lowfold.types import Floats, Step
 
+AT_EACH_STRENGTH = 60  # iterations, at most, on the way to the last one
+
 
 class ElasticEmbedding(ForceMethod):
     """Elastic embedding: springs between neighbours, and a repulsion of strength lambda between all points.
@@ -57,7 +59,8 @@ class ElasticEmbedding(ForceMethod):
         for strength in strengths[:-1]:
             self._descent.turn_to(problem.with_strength(float(strength)))
             step = None
-            for step in super()._optimise([Phase("homotopy", 60, descent[0].rate, 0.9, tolerance=1e-3)], along):
+            homotopy = Phase("homotopy", AT_EACH_STRENGTH, descent[0].rate, 0.9, tolerance=1e-3)
+            for step in super()._optimise([homotopy], along):
                 yield step
             if step is not None:
                 self.path_.append((float(strength), step.embedding))
@@ -75,6 +78,9 @@ class ElasticEmbedding(ForceMethod):
         final = self._homotopy.strength
         self.path_ = [*(step for step in self.path_ if step[0] != final), (final, Y)]
         return Y
+
+    def _steps_before(self, n_samples: int) -> int:
+        return AT_EACH_STRENGTH * (len(self._homotopy.strengths(n_samples)) - 1)
 
     def _constant(self, total: float) -> float:
         return 0.0

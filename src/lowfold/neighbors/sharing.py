@@ -15,6 +15,8 @@ from lowfold import inputs
 from lowfold.neighbors.interface import NeighborIndex, Settings
 from lowfold.types import Neighbors
 
+MOST_INDICES = 8  # that are kept: other metrics and seeds are tried over hours where a server shares them
+
 _shared: ContextVar[Shared | None] = ContextVar("lowfold_shared_neighbors", default=None)
 
 
@@ -37,18 +39,23 @@ class Shared:
 
     def __init__(self) -> None:
         self._indices: dict[Any, SharedIndex] = {}
+        self._forgotten = 0  # searches of indices that are no longer kept
 
     @property
     def searches(self) -> int:
         """Over all indices."""
-        return sum(index.searches for index in self._indices.values())
+        return self._forgotten + sum(index.searches for index in list(self._indices.values()))
 
     def index(self, data: inputs.Data, settings: Settings, make: Callable[[], NeighborIndex]) -> NeighborIndex:
         """The index of these data, made if there is none yet."""
         key = _key(data, settings)
-        if key not in self._indices:
-            self._indices[key] = SharedIndex(make(), data.values)
-        return self._indices[key]
+        found = self._indices.get(key)
+        if found is None:
+            found = self._indices[key] = SharedIndex(make(), data.values)
+            for old in list(self._indices)[:-MOST_INDICES]:
+                dropped = self._indices.pop(old, None)
+                self._forgotten += 0 if dropped is None else dropped.searches
+        return found
 
 
 def shared_index(data: inputs.Data, settings: Settings, make: Callable[[], NeighborIndex]) -> NeighborIndex:

@@ -9,6 +9,7 @@ import { listenToKeys } from "./keyboard.js";
 import { makeLegend } from "./legend.js";
 import { Marks } from "./marks.js";
 import { listenToPointer } from "./pointer.js";
+import { connect } from "./server.js";
 import { readScene } from "./source.js";
 import { Stage } from "./stage.js";
 import { followTheme } from "./theme.js";
@@ -34,6 +35,7 @@ async function start() {
   byId("points").addEventListener("webglcontextlost", () =>
     fail(new Error("The graphics card was reset. Load the page again.")),
   );
+  await connect(app);
   Object.assign(window, { lowfold: app }); // for the curious, and for tests
   document.body.dataset.ready = "1";
 }

@@ -1,23 +1,14 @@
 /** Where the scene comes from: elements of this page, or the server behind it. */
 
+import { theLink } from "./link.js";
 import { unpack } from "./pack.js";
 
 /** @typedef {import("./pack.js").Pack} Pack */
 
 /** @returns {Promise<Pack>} */
 export async function readScene() {
-  return unpack(document.body.dataset.server ? await fetchedScene() : await embeddedScene());
-}
-
-/** The token that every request to the server carries. */
-export function accessToken() {
-  return new URLSearchParams(location.search).get("token") ?? "";
-}
-
-async function fetchedScene() {
-  const answer = await fetch("/scene", { headers: { "X-Lowfold-Token": accessToken() } });
-  if (!answer.ok) throw new Error(`The server did not give the scene (${answer.status}).`);
-  return answer.arrayBuffer();
+  const link = theLink();
+  return unpack(link ? await link.scene() : await embeddedScene());
 }
 
 async function embeddedScene() {
