@@ -105,12 +105,13 @@ def test_a_map_of_one_coordinate_is_a_band(page):
 
 def test_images_appear_when_there_is_room_and_never_overlap(page, digits):
     shown = "Array.from(lowfold.pictures.shown.get(lowfold.panel('map 0')) ?? [])"
-    page.page.locator("#images").evaluate("select => { select.closest('details').open = true; }")
+    page.page.locator("summary", has_text="View").click()
     page.page.locator("#images").select_option("never")
     page.drawn()
     assert page.ask(shown) == []
     page.page.locator("#images").select_option("near")
-    page.page.locator("summary", has_text="View").click()
+    page.page.keyboard.press("Escape")
+    assert not page.page.locator("#images").is_visible()
     page.drawn()
     rows = page.ask(shown)
     side = page.ask("lowfold.pictures.choose(lowfold.panel('map 0')).side")

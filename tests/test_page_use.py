@@ -162,6 +162,17 @@ def test_numbers_are_coloured_on_a_scale(page):
     assert "nearest each point keeps" in page.page.locator("#legend").inner_text()
 
 
+def test_what_a_map_does_not_keep_can_be_faded(page):
+    trust = np.array(page.ask("Array.from(lowfold.panel('map 0').trust)"))
+    page.page.locator("summary", has_text="View").click()
+    page.page.locator("#faint").check()
+    page.drawn()
+    opacity = np.array([page.colour(*page.place(FIRST, row))[3] for row in range(N)])
+    full = opacity[trust.argmax()] / (0.06 + 0.94 * trust.max())
+    np.testing.assert_allclose(opacity, full * (0.06 + 0.94 * trust), atol=4)
+    assert trust.min() < trust.max()
+
+
 def test_search_selects_by_name_category_and_number(page, data):
     _, y = data
     page.page.keyboard.press("/")

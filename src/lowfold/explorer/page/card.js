@@ -7,6 +7,7 @@ import { imageCanvas } from "./thumbnails.js";
 /** @typedef {import("./app.js").App} App */
 
 const MOST_VALUES_SHOWN = 7;
+const GAP_BESIDE = 20; // pixels between the point and the card
 const LONGEST = 120; // characters of a text
 
 /** @param {App} app */
@@ -16,7 +17,7 @@ export function makeCard(app) {
     card.hidden = !app.hovered;
     if (app.hovered) {
       card.replaceChildren(...contents(app, app.hovered));
-      placeBeside(card, app.hovered);
+      placeBeside(app, card, app.hovered);
     }
   });
 }
@@ -66,13 +67,40 @@ function neighborLine(app, panel, point) {
   );
 }
 
-/** @param {HTMLElement} card @param {import("./app.js").Hovered} hovered */
-function placeBeside(card, { panel, point }) {
-  const [x, y] = panel.placeOf(point);
+/**
+ * Puts the card beside the point: right, left, below or above, where it hides fewest of the neighbours.
+ * @param {App} app
+ * @param {HTMLElement} card
+ * @param {import("./app.js").Hovered} hovered
+ */
+function placeBeside(app, card, { panel, point }) {
   const stage = byId("stage").getBoundingClientRect();
+  const transform = panel.transform();
+  const onPage = (/** @type {number} */ one) => {
+    const [x, y] = panel.placeOf(one, transform);
+    return [stage.left + panel.box.left + x, stage.top + panel.box.top + y];
+  };
+  const [x, y] = onPage(point);
+  const found = app.showsNeighbors ? neighborsIn(panel, point, app.scene) : { kept: [], lost: [], false: [] };
+  const others = [...found.kept, ...found.lost, ...found.false].map(onPage);
   const { width, height } = card.getBoundingClientRect();
-  const [left, top] = [stage.left + panel.box.left + x, stage.top + panel.box.top + y];
-  const fits = left + 22 + width < window.innerWidth;
-  card.style.left = `${Math.max(4, fits ? left + 18 : left - 18 - width)}px`;
-  card.style.top = `${Math.max(4, Math.min(window.innerHeight - height - 4, top - height / 3))}px`;
+  const spots = [
+    [x + GAP_BESIDE, y - height / 3],
+    [x - GAP_BESIDE - width, y - height / 3],
+    [x - width / 2, y + GAP_BESIDE],
+    [x - width / 2, y - GAP_BESIDE - height],
+  ].map(([left, top]) => [within(left, window.innerWidth - width), within(top, window.innerHeight - height)]);
+  const hides =
+    (/** @type {number[]} */ [left, top]) =>
+    (/** @type {number[]} */ [px, py]) =>
+      px > left - 4 && px < left + width + 4 && py > top - 4 && py < top + height + 4;
+  const costs = spots.map((spot) => others.filter(hides(spot)).length + (hides(spot)([x, y]) ? 1000 : 0));
+  const [left, top] = spots[costs.indexOf(Math.min(...costs))];
+  card.style.left = `${left}px`;
+  card.style.top = `${top}px`;
+}
+
+/** @param {number} at @param {number} most */
+function within(at, most) {
+  return Math.max(4, Math.min(most - 4, at));
 }

@@ -35,6 +35,7 @@ export class Renderer {
     this.underway = [];
     this.pixel = new Uint8Array(4);
     this.requested = false;
+    this.wipes = true; // whether what lies outside the panels has to be cleared, too
     this.frames = 0;
     /** Called after each frame. @type {() => void} */
     this.afterFrame = () => {};
@@ -73,6 +74,7 @@ export class Renderer {
     this.requested = false;
     const now = performance.now();
     if (!this.isFree(now)) return this.request();
+    if (this.wipes) this.wipe();
     const moving = now - this.movedAt < PAUSE;
     const open = this.visible().filter((panel) => !this.finished.has(panel));
     const fresh = open.filter((panel) => !this.drawn.has(panel));
@@ -192,6 +194,7 @@ export class Renderer {
   /** Clears what lies outside the panels. */
   wipe() {
     const { gl } = this;
+    this.wipes = false;
     gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
     gl.scissor(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
     gl.clearColor(0, 0, 0, 0);

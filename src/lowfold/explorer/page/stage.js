@@ -112,7 +112,7 @@ export class Stage {
       const box = plot.getBoundingClientRect();
       panel.box = { left: box.left - origin.left, top: box.top - origin.top, width: box.width, height: box.height };
     }
-    this.app.renderer.wipe();
+    this.app.renderer.wipes = true;
     this.app.renderer.invalidate(moving);
     this.app.tell("size");
   }

@@ -157,10 +157,20 @@ function lookMenu(app) {
     rows.push(element("label", { class: "check" }, trust, element("span", {}, "Fade what a map does not keep")));
   if (app.scene.neighbors)
     rows.push(element("label", { class: "check" }, lines, element("span", {}, "Neighbours of the hovered point")));
-  return element(
+  const menu = element(
     "details",
     { class: "menu" },
     element("summary", { class: "tool" }, "View"),
     element("div", { class: "sheet" }, ...rows),
   );
+  document.addEventListener("pointerdown", (event) => {
+    if (!menu.contains(/** @type {Node} */ (event.target))) menu.open = false;
+  });
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    event.preventDefault();
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
+  });
+  return menu;
 }
