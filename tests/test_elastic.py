@@ -100,7 +100,7 @@ def test_without_repulsion_one_step_along_the_spectral_direction_reaches_the_min
     P = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
     problem = ForceProblem(P, GAUSSIAN, PairsEngine(GAUSSIAN, csr_array((60, 60), dtype=np.float32), 2), 2, NONE, 1e-9)
     Y = np.random.default_rng(5).standard_normal((60, 2)).astype(np.float32)
-    course = SpectralDirection.where_it_wins(problem)
+    course = SpectralDirection.of(problem)
     there = course.next(problem, Y, course.forces_at(problem, Y), (1.0, 1.0))
     assert np.ptp(there, axis=0).max() < 1e-3 * np.ptp(Y)
 
@@ -109,7 +109,7 @@ def test_the_spectral_direction_never_raises_the_energy_and_knows_the_forces_whe
     X, _ = swiss_roll(400)
     problem = ElasticEmbedding(schedule=SHORT).fit(X)._descent.problem
     Y = np.random.default_rng(6).standard_normal((400, 2)).astype(np.float32)
-    course, energies = SpectralDirection.where_it_wins(problem), []
+    course, energies = SpectralDirection.of(problem), []
     for _ in range(30):
         forces = course.forces_at(problem, Y)
         assert np.array_equal(forces.gradient(), problem.forces(Y).gradient())
@@ -122,7 +122,7 @@ def test_the_spectral_direction_never_raises_the_energy_and_knows_the_forces_whe
 def test_a_search_that_ended_in_rounding_errors_does_not_keep_the_next_strength_from_moving():
     X, _ = swiss_roll(300)
     problem = ElasticEmbedding(schedule=SHORT).fit(X)._descent.problem
-    course = SpectralDirection.where_it_wins(problem)
+    course = SpectralDirection.of(problem)
     Y = np.random.default_rng(7).standard_normal((300, 2)).astype(np.float32)
     for _ in range(300):
         Y = course.next(problem, Y, course.forces_at(problem, Y), (1.0, 1.0))
@@ -132,7 +132,7 @@ def test_a_search_that_ended_in_rounding_errors_does_not_keep_the_next_strength_
 
 
 def test_a_sheet_takes_the_spectral_direction_and_a_cloud_steps_by_stiffness(digits):
-    sheet, cloud = swiss_roll(800)[0], np.random.default_rng(8).standard_normal((1500, 10))
+    sheet, cloud = swiss_roll(1500)[0], np.random.default_rng(8).standard_normal((1500, 10))
     assert ElasticEmbedding(schedule=SHORT).fit(sheet).report_.findings["steps"] == "spectral direction"
     assert ElasticEmbedding(schedule=SHORT).fit(cloud).report_.findings["steps"] == "stiffness"
     assert ElasticEmbedding(schedule="classical").fit(digits[0][:100]).report_.findings["steps"] == "stiffness"

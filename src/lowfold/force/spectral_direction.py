@@ -22,6 +22,7 @@ HALVINGS = 12
 # Numbers in the factors for each affinity: sheets have about 3, clouds of 2,000 points 5, of 10,000 points 20. There a
 # step costs more, and the direction, which knows nothing of the repulsion, ends no lower.
 MOST_FILL = 3.5
+MOST_SHARE = 0.6  # of a full matrix: with more, there are too few points to tell a sheet from a cloud
 
 
 class SpectralDirection:
@@ -38,15 +39,17 @@ class SpectralDirection:
 
         A wide band is none of a sheet's, and where it is, the factors of a large cloud would take long to count.
         """
-        begin, columns, values = problem.P
-        W = csr_array((values.astype(np.float64), columns, begin), shape=(problem.n, problem.n))
-        if ordering(SparseMatrix(W, problem.threads)).band > NARROW_BAND:
+        B = _stiffness(problem)
+        if ordering(SparseMatrix(B, problem.threads)).band > NARROW_BAND:
             return None
-        degrees = problem.degrees
-        smallest = degrees[degrees > 0].min(initial=1.0)
-        B = csr_array(diags_array(PULL * degrees + DAMPING * smallest) - PULL * W)
         factors = Factors(B, problem.threads, symmetric=True)
-        return SpectralDirection(factors.computed()) if factors.entries <= MOST_FILL * len(columns) else None
+        most = min(MOST_FILL * len(problem.P[1]), MOST_SHARE * problem.n**2 / 2)
+        return SpectralDirection(factors.computed()) if factors.entries <= most else None
+
+    @staticmethod
+    def of(problem: ForceProblem) -> SpectralDirection:
+        """The direction for a problem, whatever it costs."""
+        return SpectralDirection(Factors(_stiffness(problem), problem.threads, symmetric=True).computed())
 
     def forces_at(self, problem: ForceProblem, Y: Floats) -> Forces:
         """The forces at Y: those of the last trial, unless the problem has changed."""
@@ -71,3 +74,12 @@ class SpectralDirection:
                 return trial
             length /= 2
         return Y
+
+
+def _stiffness(problem: ForceProblem) -> csr_array:
+    """4 L+ + mu I."""
+    begin, columns, values = problem.P
+    W = csr_array((values.astype(np.float64), columns, begin), shape=(problem.n, problem.n))
+    degrees = problem.degrees
+    smallest = degrees[degrees > 0].min(initial=1.0)
+    return csr_array(diags_array(PULL * degrees + DAMPING * smallest) - PULL * W)
