@@ -36,10 +36,11 @@ lint: $(VENV)/.installed
 	$(BIN)/clang-format --dry-run --Werror $(shell find cpp -name '*.hpp' -o -name '*.cpp')
 
 # The types of the explorer's page, where npm is there to run TypeScript.
+TSC = npm exec --yes --package=typescript@5.9 -- tsc
 lint-page:
-	@if command -v npm >/dev/null; then \
-	  npm exec --yes --package=typescript@5.9 -- tsc -p src/lowfold/explorer/page/jsconfig.json; \
-	else echo "lint-page: skipped, npm is not installed"; fi
+	@if ! command -v npm >/dev/null; then echo "lint-page: skipped, npm is not installed"; \
+	elif ! $(TSC) --version >/dev/null 2>&1; then echo "lint-page: skipped, npm cannot fetch TypeScript"; \
+	else $(TSC) -p src/lowfold/explorer/page/jsconfig.json; fi
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix
