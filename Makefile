@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find cpp src -name '*.hpp' -o -name '*.cpp' -o -name '*.py' -o -path '*/explorer/page/*') CMakeLists.txt pyproject.toml README.md
+SOURCES := $(shell find cpp src -name '*.hpp' -o -name '*.cpp' -o -name '*.py' -o -name '*.js' -o -path '*/explorer/page/*') CMakeLists.txt pyproject.toml README.md
 
 .PHONY: demo docs test lint lint-page format sanitize bench wheel-test clean
 
