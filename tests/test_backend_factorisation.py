@@ -149,3 +149,10 @@ def test_right_hand_sides_of_another_length_are_refused(kernels):
     for other in (system("sheet", 9, True)[0], system("arrow", 10, True)[0]):
         with pytest.raises(ValueError, match="pattern"):
             found.factorise(entries(other), 1)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_pattern_that_is_symmetric_by_name_alone_is_refused(level):
+    A = csr_array(np.array([[9.0, 1, 0, 0], [0, 9, 1, 1], [0, 1, 9, 1], [0, 1, 1, 9]]))
+    with pytest.raises(ValueError, match="not among the neighbours of its neighbour"):
+        load(level).Factorisation(entries(A), True)

@@ -79,7 +79,7 @@ class SymmetricGraph {
             for (std::size_t i = first; i < last; ++i) {
                 for (std::size_t l = 0; l < k; ++l) own[l] = {neighbors_.row(i)[l], lengths_[i * k + l]};
                 std::sort(own.begin(), own.end(), [](const Edge& a, const Edge& b) { return a.to < b.to; });
-                merge(i, own, &graph.columns[graph.begin[i]], &graph.values[graph.begin[i]]);
+                merge(i, own, graph.columns.data() + graph.begin[i], graph.values.data() + graph.begin[i]);
             }
             worker.check();
         });

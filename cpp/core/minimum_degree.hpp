@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "graph.hpp"
@@ -189,6 +190,8 @@ class MinimumDegree {
         const std::int64_t others = clique_weight - weight_[at(i)];
         degree_[at(i)] = static_cast<Node>(std::min<std::int64_t>(degree_[at(i)] + others, degree + others));
         // What led to the clique, the pivot or an element of it, has left the list: there is room.
+        if (to == list(i) + lists_.of(at(i)).size())
+            throw std::invalid_argument("a node is not among the neighbours of its neighbour");
         elements_[at(i)] = static_cast<Node>(first_node - own) + 1;
         nodes_[at(i)] = static_cast<Node>(to - first_node);
         *to = *first_node;
