@@ -96,6 +96,8 @@ std::vector<std::string> supported_simd() {
 }  // namespace
 
 NB_MODULE(LOWFOLD_MODULE, m) {
+    // A program may end while indices are still in use; telling its user of them helps nobody.
+    nb::set_leak_warnings(false);
     m.attr("simd") = SIMD_NAME;
     m.def("supported_simd", &supported_simd);
     m.def("random_bits", [](std::uint64_t seed, std::uint64_t stream, std::size_t count) {
