@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 from sklearn.datasets import load_digits
 
 import lowfold
+from browsing import browser
 from lowfold.backend.native import load
 from lowfold.options import parameters
 
@@ -33,6 +34,13 @@ HANG_SECONDS = 300  # far beyond any test: what takes longer will not come back
 
 settings.register_profile("lowfold", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("lowfold")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser for the tests of one file; they skip where there is none."""
+    with browser() as found:
+        yield found
 
 
 @pytest.fixture(params=LEVELS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from browsing import browser
 from conftest import cloud
 from lowfold import METHODS
 from lowfold.explorer.opening import Serving, explore
@@ -20,12 +19,6 @@ HOSTILE = '<img src=x onerror="window.hurt=1"></script><script>window.hurt=1</sc
 LABELS = np.array(["plain", HOSTILE, "third"] * 100)
 WAIT = 120_000  # milliseconds: far more than anything takes
 ENDLESS = "10000000"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as found:
-        yield found
 
 
 @pytest.fixture

@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 
 import lowfold
-from browsing import browser, opened
+from browsing import opened
 from lowfold import explorer
 
 N = 150
 DIFFUSION, LINE = "map 0", "map 1"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,13 @@ import numpy as np
 import pytest
 
 import lowfold
-from browsing import browser, opened
+from browsing import opened
 from lowfold import explorer
 from lowfold.plot.colors import as_rgb, look
 
 N = 200
 HOSTILE = '<img src=x onerror="window.hacked=1"></script><script>window.hacked=1</script>'
 FIRST, SECOND = "map 0", "map 1"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
