@@ -24,7 +24,7 @@ FILL = {OURS: spectral_direction.MOST_FILL, STIFFNESS: 0.0, SPECTRAL: float("inf
 
 
 def main() -> None:
-    chosen = measure.arguments(__doc__, repeat=1)
+    chosen = measure.arguments(__doc__, repeat=1, by_name=True)
     data.require(["mnist50"])
     rows: list[dict[str, Any]] = []
     for name, X in sets(smoke=chosen.smoke):

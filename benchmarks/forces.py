@@ -26,22 +26,20 @@ TIMES = 3.0  # our t-SNE's time that the others may take
 
 
 def main() -> None:
-    chosen = measure.arguments(__doc__, repeat=1)
+    chosen = measure.arguments(__doc__, repeat=1, by_name=True)
     data.require(["mnist50"])
     X = data.load("mnist50", smoke=chosen.smoke)
+    works: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "family": lambda: family_rows(X, chosen.repeat),
+        "transform": lambda: [transform_row(X, chosen.repeat)],
+        "first map": lambda: [] if chosen.smoke else [first_map_row()],
+        "parts": lambda: part_rows(X),
+    }
     rows: list[dict[str, Any]] = []
-
-    def keep(row: dict[str, Any]) -> None:
-        rows.append(row)
-        measure.save(__file__, rows, smoke=chosen.smoke)
-
-    for row in family_rows(X, chosen.repeat):
-        keep(row)
-    keep(transform_row(X, chosen.repeat))
-    if not chosen.smoke:
-        keep(first_map_row())
-    for row in part_rows(X):
-        keep(row)
+    for name, work in works.items():
+        for row in work() if measure.wanted(chosen, name) else ():
+            rows.append(row)
+            measure.save(__file__, rows, smoke=chosen.smoke, keep=chosen.only is not None)
 
 
 def family_rows(X: Any, repeat: int) -> list[dict[str, Any]]:

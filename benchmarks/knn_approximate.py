@@ -54,16 +54,19 @@ CASES = (
 
 
 def main() -> None:
-    chosen = measure.arguments(__doc__)
+    chosen = measure.arguments(__doc__, by_name=True)
     data.require(case.data for case in CASES)
     rows: list[dict[str, Any]] = []
+    keep = chosen.only is not None
     for case in CASES:
+        if not measure.wanted(chosen, case.data):
+            continue
         X = data.load(case.data, smoke=chosen.smoke)
         rows.append(compared(case, X, chosen.repeat, smoke=chosen.smoke))
-        measure.save(__file__, rows, smoke=chosen.smoke)
+        measure.save(__file__, rows, smoke=chosen.smoke, keep=keep)
         if case.memory_bar:
             rows.append(memory_row(case, X, rows[-1]))
-            measure.save(__file__, rows, smoke=chosen.smoke)
+            measure.save(__file__, rows, smoke=chosen.smoke, keep=keep)
 
 
 def compared(case: Case, X: Any, repeat: int, *, smoke: bool) -> dict[str, Any]:

@@ -63,12 +63,13 @@ class Bar:
         )
 
 
-def arguments(description: str | None, repeat: int = 3) -> argparse.Namespace:
-    """The command line that all scripts share: smoke, repeat, only."""
+def arguments(description: str | None, repeat: int = 3, *, by_name: bool = False) -> argparse.Namespace:
+    """The command line that all scripts share: smoke, repeat, and only, where rows can be measured by their names."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, one repetition: only shows that it runs")
     parser.add_argument("--repeat", type=int, default=repeat, help="runs of each contestant; the median counts")
-    parser.add_argument("--only", help="part of the names of the rows to measure; the others are kept as they are")
+    if by_name:
+        parser.add_argument("--only", help="part of the names of the rows to measure; the others are kept as they are")
     chosen = parser.parse_args()
     if chosen.smoke:
         chosen.repeat = 1

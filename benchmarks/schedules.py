@@ -22,7 +22,7 @@ REDUCED = 50
 
 
 def main() -> None:
-    chosen = measure.arguments(__doc__, repeat=1)
+    chosen = measure.arguments(__doc__, repeat=1, by_name=True)
     data.require(["mnist50", "glove_60k", "masscyt_thymus", "flow_1m", "usps"])
     rows: list[dict[str, Any]] = []
     for name, X in sets(SIZES[:1] if chosen.smoke else SIZES):

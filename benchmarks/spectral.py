@@ -167,7 +167,7 @@ CASES = (
 
 
 def main() -> None:
-    chosen = measure.arguments(__doc__)
+    chosen = measure.arguments(__doc__, by_name=True)
     data.require(["mnist50"])
     rows: list[dict[str, Any]] = []
     keep = chosen.only is not None

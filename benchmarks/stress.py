@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -31,23 +32,24 @@ LANDMARKS = 1000
 
 def main() -> None:
     """All rows."""
-    chosen = measure.arguments(__doc__)
+    chosen = measure.arguments(__doc__, by_name=True)
     data.require(["mnist50"])
     X = data.load("mnist50", smoke=chosen.smoke)
     warnings.simplefilter("ignore")  # a fixed number of iterations is the point here
-    rows: list[dict[str, Any]] = []
-
-    def keep(row: dict[str, Any]) -> None:
-        rows.append(row)
-        measure.save(__file__, rows, smoke=chosen.smoke)
-
     small, large = (300, 600) if chosen.smoke else (2000, 10_000)
-    keep(metric_row(X[:small], chosen.repeat))
-    keep(metric_row(X[:small], chosen.repeat, converge=True))
-    keep(growth_row(X[:large], chosen.repeat))
-    keep(nonmetric_row(X[: small // 2], chosen.repeat))
-    keep(sammon_row(X[:small], chosen.repeat))
-    keep(landmarks_row(X, chosen.smoke))
+    works: dict[str, Callable[[], dict[str, Any]]] = {
+        "metric": lambda: metric_row(X[:small], chosen.repeat),
+        "defaults": lambda: metric_row(X[:small], chosen.repeat, converge=True),
+        "growth": lambda: growth_row(X[:large], chosen.repeat),
+        "ordinal": lambda: nonmetric_row(X[: small // 2], chosen.repeat),
+        "Sammon": lambda: sammon_row(X[:small], chosen.repeat),
+        "landmarks": lambda: landmarks_row(X, chosen.smoke),
+    }
+    rows: list[dict[str, Any]] = []
+    for name, work in works.items():
+        if measure.wanted(chosen, name):
+            rows.append(work())
+            measure.save(__file__, rows, smoke=chosen.smoke, keep=chosen.only is not None)
 
 
 def metric_row(X: Any, repeat: int, *, converge: bool = False) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def sklearn(X: Any) -> Any:
 
 
 def main() -> None:
-    chosen = measure.arguments(__doc__, repeat=1)
+    chosen = measure.arguments(__doc__, repeat=1, by_name=True)
     data.require(["mnist50", "flow_1m"])
     rows: list[dict[str, Any]] = []
     X = data.load("mnist50", smoke=chosen.smoke)

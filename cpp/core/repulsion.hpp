@@ -65,14 +65,8 @@ class ExactField {
             for (std::size_t p = 0; p < count; ++p)
                 force[p] += slope * (y[first + p] - load<Lanes>(&columns_[(first + p) * padded_ + j]));
         }
-        for (std::size_t p = 0; p < count; ++p) gradient[first + p] -= 2 * sum(force[p]);
-        return first == 0 ? sum(phi) : 0;
-    }
-
-    static double sum(Lanes v) {
-        double total = 0;
-        for (std::size_t i = 0; i < WIDTH; ++i) total += static_cast<double>(v[i]);
-        return total;
+        for (std::size_t p = 0; p < count; ++p) gradient[first + p] -= 2 * sum_of_lanes(force[p]);
+        return first == 0 ? sum_of_lanes(phi) : 0;
     }
 
     std::size_t n_, padded_, d_;

@@ -69,6 +69,14 @@ inline V multiply_add(V a, V b, V c) {
     return a * b + c;
 }
 
+/// The lanes one after another, in double precision: the same bits on every instruction set.
+template <class V>
+inline double sum_of_lanes(V v) {
+    double total = 0;
+    for (std::size_t lane = 0; lane < sizeof(V) / sizeof(v[0]); ++lane) total += static_cast<double>(v[lane]);
+    return total;
+}
+
 template <class V>
 inline V absolute(V v) {
     return v < 0 ? -v : v;

@@ -131,7 +131,8 @@ class StressPass {
             }
             for (std::size_t r = 0; r < rows; ++r)
                 for (std::size_t c = 0; c <= dimensions(); ++c)
-                    to[c * padded_ + first + r] += sum(&scratch.rows[(r * (dimensions() + 1) + c) * LANE]);
+                    to[c * padded_ + first + r] +=
+                        sum_of_lanes(load<Lanes>(&scratch.rows[(r * (dimensions() + 1) + c) * LANE]));
             worker.check();
         }
         return size;
@@ -202,18 +203,10 @@ class StressPass {
                 for (std::size_t l = 0; l < LANE; ++l) sums[l] += static_cast<double>(kept[c * LANE + l]);
             }
         }
-        alignas(64) T lanes[LANE];
-        store(lanes, size);
-        return sum(lanes);
+        return sum_of_lanes(size);
     }
 
     static void add(T* to, Lanes v) { store(to, load<Lanes>(to) + v); }
-
-    static double sum(const T* lanes) {
-        double total = 0;
-        for (std::size_t l = 0; l < LANE; ++l) total += static_cast<double>(lanes[l]);
-        return total;
-    }
 
     std::size_t n_, d_, padded_;
     Law law_;

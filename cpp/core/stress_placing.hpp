@@ -64,14 +64,8 @@ class FixedPoints {
             for (std::size_t p = 0; p < count; ++p)
                 pull[p] += pair.g * (static_cast<T>(y[first + p]) - load<Lanes>(&columns_[(first + p) * padded_ + j]));
         }
-        for (std::size_t p = 0; p < count; ++p) G[first + p] += sum(pull[p]);
-        return first == 0 ? sum(cost) : 0;
-    }
-
-    static double sum(Lanes v) {
-        double total = 0;
-        for (std::size_t l = 0; l < LANE; ++l) total += static_cast<double>(v[l]);
-        return total;
+        for (std::size_t p = 0; p < count; ++p) G[first + p] += sum_of_lanes(pull[p]);
+        return first == 0 ? sum_of_lanes(cost) : 0;
     }
 
     std::size_t n_, padded_, d_;
