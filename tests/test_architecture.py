@@ -44,6 +44,8 @@ MOST_ARGUMENTS = 6
 MEDIAN_LINES, NINE_IN_TEN_LINES = 10, 40  # of a function, without its docstring
 
 DEPENDENCIES = {"lowfold", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}  # both last come with scikit-learn
+# Modules that are made of an extra: imported inside of functions alone, once the extra is known to be there.
+EXTRAS = {"lowfold.explorer.notebook_widget": {"anywidget", "traitlets"}}
 HEAVY = (
     "matplotlib",
     "pandas",
@@ -258,7 +260,8 @@ def test_every_public_name_is_there_and_known_to_type_checkers():
 @pytest.mark.parametrize("name", SOURCE)
 def test_a_module_needs_nothing_but_the_declared_dependencies(name):
     needed = {found.split(".")[0] for node in TREES[name].body for found in names_imported(node)}
-    assert needed <= sys.stdlib_module_names | DEPENDENCIES
+    assert needed <= sys.stdlib_module_names | DEPENDENCIES | EXTRAS.get(name, set())
+    assert not EXTRAS.keys() & {found for node in TREES[name].body for found in names_imported(node)}
 
 
 # The README

@@ -16,7 +16,7 @@ import lowfold
 from conftest import cloud
 from lowfold import MDS, METHODS, UMAP, KernelPCA, files
 from lowfold.backend import resources
-from lowfold.cli import embedding, estimates, main, progress
+from lowfold.cli import comparing, embedding, estimates, main, progress
 from lowfold.comparison import PeakMemory
 from lowfold.estimator import share_listener
 from lowfold.files import single_cell
@@ -92,7 +92,7 @@ def test_methods_that_are_compared_have_one_time_left(clock, shown):
         assert shown.line().startswith("comparing · judging pca · distances [")
 
 
-@pytest.mark.parametrize("ending", ["csv", "labelled.csv", "npy", "npz", "parquet", "h5ad"])
+@pytest.mark.parametrize("ending", ["csv", "labelled.csv", "npy", "npz", "parquet", "feather", "h5ad"])
 def test_a_file_tells_how_much_of_it_is_read_and_reads_the_same(ending, tmp_path, monkeypatch):
     X, labels = cloud(30_000, 3), np.array(["a", "b", "c"] * 10_000)
     path, name = tmp_path / f"x.{ending}", "label" if ending == "labelled.csv" else None
@@ -100,10 +100,12 @@ def test_a_file_tells_how_much_of_it_is_read_and_reads_the_same(ending, tmp_path
         np.save(path, X)
     elif ending == "npz":
         np.savez_compressed(path, X=X, more=X)
-    elif ending == "parquet":
-        pyarrow = pytest.importorskip("pyarrow")
-        columns = pyarrow.table({f"y{axis + 1}": column for axis, column in enumerate(X.T)})
-        pytest.importorskip("pyarrow.parquet").write_table(columns, path, row_group_size=7000)
+    elif ending in ("parquet", "feather"):
+        columns = pytest.importorskip("pyarrow").table({f"y{axis + 1}": column for axis, column in enumerate(X.T)})
+        if ending == "parquet":
+            pytest.importorskip("pyarrow.parquet").write_table(columns, path, row_group_size=7000)
+        else:
+            pytest.importorskip("pyarrow.feather").write_feather(columns, path, chunksize=7000)
     elif ending == "h5ad":
         monkeypatch.setattr(single_cell, "AT_ONCE", 10_000)
         with pytest.importorskip("h5py").File(path, "w") as file:
@@ -252,3 +254,21 @@ def test_the_callback_of_the_command_is_gone_from_the_fitted_model(shown):
     fitted = progress.fit(model, cloud(60, 3), shown)
     assert fitted.schedule == model.schedule
     assert dataclasses.asdict(fitted.schedule)["callback"] is None
+
+
+def test_fits_to_few_wide_rows_have_a_time_left_too(shown, monkeypatch):
+    X = cloud(600, 4)
+    assert not estimates.worth_planning(X)
+    monkeypatch.setattr(estimates, "LEAST_WORK", 1e6)
+    assert estimates.worth_planning(X)
+    progress.fit(lowfold.Isomap(n_neighbors=8), X, shown)
+    assert set(shown.plan) >= {"neighbours", "shortest paths", "eigenvectors"}
+    assert all(seconds >= 0 for seconds in shown.plan.values())
+
+
+def test_methods_that_are_compared_without_a_plan_are_counted(clock, shown):
+    with shown.running("comparing"):
+        comparing._begin(shown, ["pca", "isomap", "umap", "tsne"], "pca")
+        clock(6)
+        comparing._begin(shown, ["pca", "isomap", "umap", "tsne"], "umap")
+        assert shown.line().endswith("0:06, about 0:06 left")

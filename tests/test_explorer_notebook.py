@@ -13,7 +13,7 @@ import pytest
 from browsing import browser
 from conftest import cloud
 from lowfold.errors import LowfoldError, ParameterError
-from lowfold.explorer.notebook import SCRIPT, widget
+from lowfold.explorer.notebook import widget
 from lowfold.explorer.pack import unpack
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -82,10 +82,7 @@ def test_messages_that_make_no_sense_are_answered(shown, monkeypatch):
 
 
 def test_missing_packages_are_asked_for_by_name(monkeypatch):
-    from lowfold.explorer import notebook
-
     real = importlib.import_module
-    notebook._widget_class.cache_clear()
 
     def missing(name, *rest):
         if name == "anywidget":
@@ -107,7 +104,7 @@ def notebook(shown):
         page.expose_function("toKernel", lambda message: heard.append(message))
         traits = {name: getattr(shown, name) for name in ("_page", "_scene", "_methods", "_rows", "height")}
         binary = {key: {"binary": encode(value)} for key, value in traits.items() if isinstance(value, bytes)}
-        page.evaluate(NOTEBOOK, {"script": SCRIPT.read_text(), "traits": traits | binary})
+        page.evaluate(NOTEBOOK, {"script": shown._esm, "traits": traits | binary})
         frame = next(part for part in page.frames if part != page.main_frame)
         frame.wait_for_selector("body[data-ready]")
         yield page, frame, heard

@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from lowfold.cli.estimates import plan_for_all
+from lowfold.cli.estimates import LEAST_ROWS, plan_for_all
 from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pages import page
 from lowfold.cli.pictures import picture
-from lowfold.cli.progress import ESTIMATED_FROM, Progress, read_table
+from lowfold.cli.progress import Progress, read_table
 from lowfold.cli.scoring import neighbors_to_compare
 from lowfold.comparison import Judging, compare
 from lowfold.errors import DataError
@@ -31,12 +32,12 @@ def compare_methods(chosen: Namespace) -> int:
     table = read_table(chosen, progress)
     labels = None if table.labels is None else np.unique(table.labels, return_inverse=True)[1]
     judging = Judging(k=neighbors_to_compare(chosen.k, table.X.shape[0]))
-    if progress.shown and table.X.shape[0] >= ESTIMATED_FROM:
+    if progress.shown and table.X.shape[0] >= LEAST_ROWS:
         with progress.running("each method on a few rows, to tell the time"):
             plan = plan_for_all(names, table.X, progress.part)
         progress.plan = plan
     with progress.running("comparing"):
-        found = compare(table.X, names, labels=labels, judging=judging, callback=progress.part)
+        found = compare(table.X, names, labels=labels, judging=judging, callback=partial(_begin, progress, names))
     print(found)
     if chosen.output:
         content = _text(found.rows()).encode()
@@ -54,6 +55,11 @@ def compare_methods(chosen: Namespace) -> int:
     if not found.maps:
         raise DataError(f"No method could embed {chosen.data}; the table says why of each. Choose others.")
     return 0
+
+
+def _begin(progress: Progress, names: list[str], name: str) -> None:
+    """A method's turn: where nothing was foreseen, the number of those before it tells how much is done."""
+    progress.part(name, 0.0 if progress.plan else names.index(name) / len(names))
 
 
 def _put(file: BinaryIO, content: bytes) -> None:

@@ -29,6 +29,8 @@ from lowfold.spectral.patch_method import PatchMethod
 from lowfold.watching import schedule_in
 
 TRIALS = (2_000, 4_000)  # rows: enough for each method to go the way it goes on many
+SHARES = (1 / 8, 1 / 4)  # of fewer rows, in the trials of a plan for them: of all pairs, these are less than a tenth
+PLANNED_FROM, LEAST_ROWS, LEAST_WORK = 5_000, 500, 5e8  # rows, or rows and rows^2 columns, that are worth a plan
 SEARCH, PAIRS = 1.15, 2.0  # powers of n in the time of a neighbour search, and of what looks at all pairs
 GROWTH = {
     "neighbours": SEARCH, "graph": SEARCH, "affinities": SEARCH, "local problems": 1.0, "centre": 1.0,
@@ -67,12 +69,12 @@ class Trial:
     memory: float
 
 
-def needs_for(model: Estimator, X: Any) -> Needs | None:
-    """About what a fit to X will need; None where it cannot be done."""
-    n, largest = X.shape[0], TRIALS[-1]
+def needs_for(model: Estimator, X: Any, sizes: tuple[int, ...] | None = None) -> Needs | None:
+    """About what a fit to X will need, by trials on so many rows; None where it cannot be done."""
+    n = X.shape[0]
     try:
         memory = float(model.estimate(*X.shape))
-        trials = [_trial(model, _some(X, size)) for size in (TRIALS if n > largest else (n,))]
+        trials = [_trial(model, _some(X, size)) for size in sizes or (TRIALS if n > TRIALS[-1] else (n,))]
     except (LowfoldError, ValueError):
         return None
     if len(trials) == 1:
@@ -97,26 +99,40 @@ def _memory(model: Estimator, memory: float, trials: list[Trial], X: Any) -> flo
     return memory
 
 
+def worth_planning(X: Any) -> bool:
+    """Whether trials on a few rows of X take little beside a fit to all of them."""
+    n, columns = X.shape
+    return n >= PLANNED_FROM or (n >= LEAST_ROWS and n * n * columns >= LEAST_WORK)
+
+
 def plan_for(model: Estimator, X: Any) -> dict[str, float]:
     """Seconds of each stage of a fit to X, in their order; nothing where that cannot be told."""
-    needs = needs_for(model, X)
+    needs = needs_for(model, X, _trial_sizes(X.shape[0]))
     return {} if needs is None else {stage: seconds for stage, seconds in needs.stages.items() if stage != "rest"}
 
 
-def needs_of_all(names: Iterable[str], X: Any, callback: Callable[[str, float], Any]) -> dict[str, Needs | None]:
+def _trial_sizes(n: int) -> tuple[int, int]:
+    """Rows of the trials for a plan, which is of use only where they are few beside n."""
+    small, large = TRIALS if n >= PLANNED_FROM else (max(2, int(n * share)) for share in SHARES)
+    return small, large
+
+
+def needs_of_all(
+    names: Iterable[str], X: Any, callback: Callable[[str, float], Any], sizes: tuple[int, ...] | None = None
+) -> dict[str, Needs | None]:
     """What each method would need; callback: told each one's name, and the share of the trials before it."""
     found: dict[str, Needs | None] = {}
     known = [name for name in names if name in METHODS]
     work = [TRIAL_WORK[METHODS[name].__module__.split(".")[1]] for name in known]
     for number, name in enumerate(known):
         callback(name, sum(work[:number]) / sum(work))
-        found[name] = needs_for(METHODS[name](), X)
+        found[name] = needs_for(METHODS[name](), X, sizes)
     return found
 
 
 def plan_for_all(names: Iterable[str], X: Any, callback: Callable[[str, float], Any]) -> dict[str, float]:
     """Seconds of each method's fit to X, then of judging each; callback as in `needs_of_all`."""
-    plans = needs_of_all(names, X, callback)
+    plans = needs_of_all(names, X, callback, _trial_sizes(X.shape[0]))
     fits = {name: needs.seconds for name, needs in plans.items() if needs is not None}
     seconds = _judging(X) if fits else 0.0
     return fits | {f"{JUDGING} {name}": seconds for name in fits}

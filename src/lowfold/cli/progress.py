@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from lowfold import files
-from lowfold.cli.estimates import plan_for
+from lowfold.cli.estimates import plan_for, worth_planning
 from lowfold.comparison import JUDGING
 from lowfold.errors import DataError
 from lowfold.estimator import Estimator, share_listener, stage_listener, tell_share
@@ -32,7 +32,6 @@ from lowfold.watching import with_callback
 PATIENCE = 1.0  # seconds before anything is shown
 INTERVAL = 0.1
 WIDTH = 24
-ESTIMATED_FROM = 5_000  # rows, from which a trial on a few of them takes little beside the fit
 PIECES, SMALLEST_PIECE = 25, 500  # in which rows are placed, so that their share can be told
 TELLING = 0.3  # seconds: stages that were foreseen to take less tell nothing about the others
 
@@ -203,7 +202,7 @@ def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
     name = type(model).__name__
     watched, total = with_callback(model, progress.step, X.shape[0])
     progress.plan = {}
-    if progress.shown and X.shape[0] >= ESTIMATED_FROM:
+    if progress.shown and worth_planning(X):
         with progress.running(f"{name} on a few rows, to tell the time"):
             plan = plan_for(model, X)
         progress.plan = plan or {}

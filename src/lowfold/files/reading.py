@@ -82,10 +82,7 @@ def _mat(path: Path, labels: str | None, name: str | None) -> Table:
 
 def _columns(path: Path, labels: str | None, name: str | None) -> Table:
     needed("pyarrow", "pyarrow", path)
-    if path.suffix.lower() == ".parquet":
-        table = _parquet(path)
-    else:
-        table = needed("pyarrow.feather", "pyarrow", path).read_table(path)
+    table = _parquet(path) if path.suffix.lower() == ".parquet" else _feather(path)
     columns = {key: table.column(key).to_numpy() for key in table.column_names if not key.startswith("__index_level")}
     return from_columns(columns, labels, path)
 
@@ -94,11 +91,23 @@ def _parquet(path: Path) -> Any:
     file = needed("pyarrow.parquet", "pyarrow", path).ParquetFile(path)
     if file.num_row_groups < 2:
         return file.read()
-    groups = []
-    for number in range(file.num_row_groups):
-        groups.append(file.read_row_group(number))
-        tell_share(number + 1, file.num_row_groups)
-    return needed("pyarrow", "pyarrow", path).concat_tables(groups)
+    return needed("pyarrow", "pyarrow", path).concat_tables(_in_turn(file.read_row_group, file.num_row_groups))
+
+
+def _feather(path: Path) -> Any:
+    pyarrow, ipc = needed("pyarrow", "pyarrow", path), needed("pyarrow.ipc", "pyarrow", path)
+    with pyarrow.OSFile(str(path)) as source:
+        file = ipc.open_file(source)
+        return pyarrow.Table.from_batches(_in_turn(file.get_batch, file.num_record_batches), file.schema)
+
+
+def _in_turn(piece: Callable[[int], Any], count: int) -> list[Any]:
+    """The pieces of a file one after another; who listens hears how far it is."""
+    pieces = []
+    for number in range(count):
+        pieces.append(piece(number))
+        tell_share(number + 1, count)
+    return pieces
 
 
 def from_columns(columns: dict[str, Any], labels: str | None, path: Any) -> Table:
