@@ -222,6 +222,18 @@ def test_a_limit_of_just_the_estimate_is_enough(method):
     assert same_bits(embed(model, X), embed(model_of(method), X))
 
 
+def test_sparse_rows_need_memory_for_what_they_hold(method):
+    if inputs.SPARSE_ROWS not in method.accepts:
+        pytest.skip("takes no sparse rows")
+    rows, columns, held = 2000, 200_000, 2000 * 30
+    model = model_of(method)
+    assert model.estimate(rows, columns, held) < 8 * rows * columns / 8
+    assert model.estimate(rows, 40, rows * 40) <= 2 * model.estimate(rows, 40)
+    wide = csr_array((np.ones(80), (np.arange(80) % 40, np.arange(80) * 2500 % 199_999)), shape=(40, 200_000))
+    model.fit(wide)
+    assert model.report_.memory < 8 * 40 * 200_000 * 2
+
+
 def test_the_report_says_time_threads_instruction_set_memory_and_findings(method):
     X = cloud()
     model = model_of(method, n_jobs=2).fit(X)

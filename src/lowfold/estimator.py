@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -71,22 +72,28 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         data = self._read(X, fitting=False)
         return self._place(data) if self._training is None else self._recall(data, self._training)
 
-    def estimate(self, n_samples: int, n_features: int) -> int:
-        """Returns about how many bytes a fit to float64 data of this shape needs beside the data."""
+    def estimate(self, n_samples: int, n_features: int, n_stored: int | None = None) -> int:
+        """Returns about how many bytes a fit to float64 data of this shape needs beside the data.
+
+        n_stored: the numbers that sparse data hold, as in estimate(*X.shape, X.nnz).
+        """
         validate(self)
         if min(n_samples, n_features) < 1:
             raise ParameterError(
                 f"estimate was given n_samples={n_samples} and n_features={n_features}; both must be at least 1. "
                 f"Pass the shape of the data, as in estimate(*X.shape)."
             )
-        return int(self._memory(int(n_samples), int(n_features)))
+        if n_stored is None:
+            return int(self._memory(int(n_samples), int(n_features)))
+        each = -(-3 * n_stored // (2 * n_samples))  # half as much again for where they stand
+        return int(self._memory_of_sparse(int(n_samples), int(n_features), max(1, min(int(each), int(n_features)))))
 
     def _learn(self, X: Any, y: Any) -> None:
         validate(self)
         data = self._read(X, fitting=True)
         if self.supervised and y is not None:
             data = dataclasses.replace(data, target=y)
-        memory = self._memory(data.n, data.values.shape[1])
+        memory = self._needed(data)
         check_memory(memory, getattr(self, "memory_limit", None), f"{type(self).__name__} on {data.n} samples", self)
         watch = Stopwatch()
         findings: dict[str, Any] = {}
@@ -121,6 +128,15 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         raise NotImplementedError
+
+    def _memory_of_sparse(self, n_samples: int, n_features: int, stored: int) -> int:
+        """Of sparse data, of which a row takes as much as `stored` numbers."""
+        return self._memory(n_samples, stored)
+
+    def _needed(self, data: inputs.Data) -> int:
+        """About how many bytes a fit to these data needs."""
+        stored = data.values.nnz if issparse(data.values) else None
+        return self.estimate(data.n, data.values.shape[1], stored)
 
     def _steps_before(self, n_samples: int) -> int:
         """The most steps that an optimisation takes before those of its schedule."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 
 from lowfold.comparison import JUDGING, Judging, PeakMemory, judge
@@ -73,7 +74,7 @@ def needs_for(model: Estimator, X: Any, sizes: tuple[int, ...] | None = None) ->
     """About what a fit to X will need, by trials on so many rows; None where it cannot be done."""
     n = X.shape[0]
     try:
-        memory = float(model.estimate(*X.shape))
+        memory = _own_estimate(model, X, n)
         trials = [_trial(model, _some(X, size)) for size in sizes or (TRIALS if n > TRIALS[-1] else (n,))]
     except (LowfoldError, ValueError):
         return None
@@ -95,8 +96,13 @@ def _memory(model: Estimator, memory: float, trials: list[Trial], X: Any) -> flo
         growth = math.log(large.memory / max(small.memory, 1.0)) / math.log(large.n / small.n)
         return large.memory * (X.shape[0] / large.n) ** min(MOST_FILL, max(1.0, growth))
     if _is_quadratic(model, X.shape[0]):
-        return memory * min(1.0, large.memory / model.estimate(large.n, X.shape[1]))
+        return memory * min(1.0, large.memory / _own_estimate(model, X, large.n))
     return memory
+
+
+def _own_estimate(model: Estimator, X: Any, n: int) -> float:
+    """The method's, of n rows as those of X."""
+    return float(model.estimate(n, X.shape[1], X.nnz * n // X.shape[0] if issparse(X) else None))
 
 
 def worth_planning(X: Any) -> bool:

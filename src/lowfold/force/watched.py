@@ -23,7 +23,7 @@ class Watched(Estimator):
             yield
         except KeyboardInterrupt:
             self.embedding_ = self._finished(findings).astype(data.values.dtype)
-            memory = self._memory(data.n, data.values.shape[1])
+            memory = self._needed(data)
             self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
             raise
 

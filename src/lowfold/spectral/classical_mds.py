@@ -140,7 +140,14 @@ class ClassicalMDS(Estimator):
         if self._is_linear(inputs.DISTANCES if self.metric == "precomputed" else inputs.ROWS, n_features):
             small = min(n_samples, n_features)
             return 8 * self.n_components * (n_samples + n_features) + 3 * 8 * small**2
-        kept = 8 * n_samples * (2 * n_features + self.n_components + 200)
+        return self._memory_of_pairs(n_samples, n_features)
+
+    def _memory_of_sparse(self, n_samples: int, n_features: int, stored: int) -> int:
+        linear = self._is_linear(inputs.SPARSE_ROWS, n_features)
+        return self._memory(n_samples, n_features) if linear else self._memory_of_pairs(n_samples, stored)
+
+    def _memory_of_pairs(self, n_samples: int, stored: int) -> int:
+        kept = 8 * n_samples * (2 * stored + self.n_components + 200)
         return kept + 8 * (self.landmarks or n_samples) ** 2
 
     def _cheaper(self) -> str:

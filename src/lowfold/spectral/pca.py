@@ -110,11 +110,14 @@ class PCA(Estimator):
         return centred(data.values, self._threads, self.mean_).times(self._basis())
 
     def _memory(self, n_samples: int, n_features: int) -> int:
+        return self._memory_of_sparse(n_samples, n_features, n_features)
+
+    def _memory_of_sparse(self, n_samples: int, n_features: int, stored: int) -> int:
         m, small = self.n_components, min(n_samples, n_features)
         kept = 8 * m * (n_samples + n_features)
         if self._solver(n_samples, n_features) == "randomized":
             return kept + 4 * 8 * (m + 10) * (n_samples + n_features)
-        gram = 2 * 8 * n_samples * n_features if n_features > n_samples else 0
+        gram = 2 * 8 * n_samples * stored if n_features > n_samples else 0
         return kept + 3 * 8 * small**2 + gram
 
     def _cheaper(self) -> str:

@@ -88,7 +88,7 @@ class StressMethod(Estimator):
                 if not runs.all:  # the first start is not even there
                     raise
                 self.embedding_ = self._finished(data, pairs, runs.best, findings).astype(data.values.dtype)
-                memory = self._memory(data.n, data.values.shape[1])
+                memory = self._needed(data)
                 self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
                 raise
         self._warn(runs.best)
