@@ -10,6 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from conftest import cloud, same_bits
 from lowfold import UMAP, Curve, DataError, Epochs, Fuzzy, ParameterError
+from lowfold.force.umap import drawn_together
 
 SHORT = Epochs(n_epochs=30)
 
@@ -55,6 +56,20 @@ def test_data_without_structure_have_a_map_without_any():
     angles = np.histogram(np.arctan2(Y[:, 1], Y[:, 0]), bins=24, range=(-np.pi, np.pi))[0]
     assert angles.min() > 0.4 * angles.mean()
     assert angles.max() < 2 * angles.mean()
+
+
+def test_a_few_points_far_away_leave_the_start_its_size():
+    Y = cloud(1000, 2)
+    Y[:5] *= 1000
+    drawn = drawn_together(Y)
+    assert np.abs(drawn).max() < 4
+    assert 1 < np.quantile(np.abs(drawn), 0.68, axis=0).max() < 1.2
+    np.testing.assert_array_equal(np.argsort(drawn, axis=0), np.argsort(Y, axis=0))
+    few = np.zeros((1000, 2))
+    few[:3] = [[1, 0], [0, 2], [-3, 0]]
+    drawn = drawn_together(few)
+    assert 1 < np.abs(drawn).max() < 4
+    assert not drawn_together(np.zeros((5, 2))).any()
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3, 6])

@@ -203,10 +203,10 @@ def test_sparse_rows_come_back_sparse():
 
 
 def test_the_loss_can_end_a_layout_early(digits):
-    model = UMAP(schedule=Epochs(n_epochs=2000, tolerance=2.0)).fit(digits[0])
+    model = UMAP(schedule=Epochs(n_epochs=2000, tolerance=4.0)).fit(digits[0])
     assert model.n_iter_ < 2000
     assert "by the loss" in model.report_.findings["ended"]
     _, loss, error = model.history_[-3:].T
-    assert (loss[:-1] - loss[1:] < 2 * np.hypot(error[:-1], error[1:])).all()
+    assert (loss[:-1] - loss[1:] < 4 * np.hypot(error[:-1], error[1:])).all()
     assert UMAP(schedule=Epochs(n_epochs=40)).fit(digits[0]).n_iter_ == 40
     assert clone(model).schedule == model.schedule

@@ -20,7 +20,7 @@ Ab: TypeAlias = tuple[float, float]
 SMALL, MANY, FEW = 10_000, 500, 200  # points up to which there are many epochs, else few
 # Of the learning rate over the epochs, (1 - t / T)^DECAY: long steps at first settle where groups lie, and short ones
 # at the end where points do. A straight line leaves points less at home among their neighbours on every data set tried.
-DECAY = 2.0
+DECAY = 1.75
 LOOKS = 20  # at the loss
 STILL = 2  # looks one after another without a fall, where the loss may end the layout
 SAMPLE = 20_000  # edges, and pairs, of each look
@@ -46,8 +46,8 @@ class Epochs:
     n_epochs: int | str = option(
         "auto", low=0, choices=("auto",), help="number of epochs; 'auto': 500 up to 10,000 points, else 200"
     )
-    learning_rate: float = option(1.0, above=0, help="length of the first steps")
-    repulsion_strength: float = option(1.0, low=0, help="factor of the force by which points push each other away")
+    learning_rate: float = option(1.3, above=0, help="length of the first steps")
+    repulsion_strength: float = option(1.2, low=0, help="factor of the force by which points push each other away")
     negative_sample_rate: int = option(5, low=0, help="number of points that push, each time an edge pulls")
     tolerance: float | None = option(
         None,

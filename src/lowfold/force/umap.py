@@ -30,7 +30,11 @@ from lowfold.options import memory_limit_option, n_jobs_option, option, random_s
 from lowfold.spectral.eigen import factor_memory
 from lowfold.types import Floats, Step
 
-WIDTH = 1.2  # standard deviation of the start: groups a few units across can still pass each other
+# Of the start: two thirds of the points lie within WIDTH of the middle, where groups a few units across can still pass
+# each other, and none farther away than FARTHEST.
+WIDTH, FARTHEST = 1.2, 4.0
+MIDDLE = 0.68  # as many as within a standard deviation of a Gaussian
+LEAST_MIDDLE = 1e-4  # of the farthest point's distance: less is none
 NOISE = 1e-4  # keeps points apart that a start puts in one place
 NEW_EPOCHS, NEW_STEP = 100, 0.25  # for new points, which begin among their neighbours
 
@@ -118,7 +122,7 @@ class UMAP(Watched):
         return self._finished(findings)
 
     def _start(self, data: inputs.Data, seed: int) -> Floats:
-        """In the order of the graph, its widest coordinate with a standard deviation of WIDTH; a given one as it is."""
+        """In the order of the graph, drawn together; a given one as it is."""
         init = "spectral" if isinstance(self.init, str) and self.init == "auto" else self.init
         d, order = self.n_components, self._graph.order
         if isinstance(init, str) and init == "spectral" and self._graph.count > 1:
@@ -128,8 +132,7 @@ class UMAP(Watched):
         if not isinstance(init, str):
             return Y.astype(np.float32)
         noise = NOISE * np.random.default_rng(seed).standard_normal(Y.shape)
-        scale = WIDTH / max(float(Y.std(axis=0, dtype=np.float64).max()), 1e-12)
-        return (scale * (Y - Y.mean(axis=0, dtype=np.float64)) + noise).astype(np.float32)
+        return (drawn_together(Y) + noise).astype(np.float32)
 
     def _steps(self, count: int, rate: float) -> Iterator[Step]:
         for epoch, Y, loss in self._layout.run(count, rate):
@@ -201,3 +204,17 @@ class UMAP(Watched):
 
     def _cheaper(self) -> str:
         return "Lower n_neighbors, or fit fewer samples and place the rest with transform."
+
+
+def drawn_together(Y: Floats) -> NDArray[np.float64]:
+    """A start of the right size: the widest coordinate's middle is WIDTH to either side, and nothing beyond FARTHEST.
+
+    A few points far away, as a vector has that is large at them alone, would make the others one point, or stay away.
+    """
+    Y = Y - np.median(Y, axis=0).astype(np.float64)
+    away = np.abs(Y)
+    middle = float(np.quantile(away, MIDDLE, axis=0).max(initial=0.0))
+    if middle <= LEAST_MIDDLE * float(away.max(initial=0.0)):  # most points are in one place
+        middle = float(Y.std(axis=0).max(initial=0.0))
+    Y *= WIDTH / max(middle, 1e-12)
+    return Y / np.sqrt(1 + np.square(Y / FARTHEST))
