@@ -177,7 +177,7 @@ def test_training_coordinates_give_their_rows_and_new_ones_near_rows(d, digits):
         back, alone = model.inverse_transform(placed), model.inverse_transform(placed[7:8])
     assert same_bits(back[7:8], alone)
     error = np.linalg.norm(back - X[500:], axis=1).mean()
-    assert error < (0.85 if d == 1 else 0.75) * np.linalg.norm(X[500:] - X[:500].mean(axis=0), axis=1).mean()
+    assert error < (0.95 if d == 1 else 0.75) * np.linalg.norm(X[500:] - X[:500].mean(axis=0), axis=1).mean()
 
 
 def test_coordinates_far_from_all_points_are_flagged(digits):

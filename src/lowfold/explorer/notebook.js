@@ -14,7 +14,7 @@ function render({ model, el }) {
   const frame = document.createElement("iframe");
   frame.title = "Lowfold";
   frame.setAttribute("sandbox", "allow-scripts allow-downloads allow-forms");
-  frame.style.cssText = "width: 100%; border: 1px solid #8884; border-radius: 8px;";
+  frame.style.cssText = "width: 100%; box-sizing: border-box; border: 1px solid #8884; border-radius: 8px;";
   const resize = () => (frame.style.height = `${model.get("height")}px`);
   let port = null;
 

@@ -18,9 +18,12 @@ from lowfold.types import Floats, Step
 Ab: TypeAlias = tuple[float, float]
 
 SMALL, MANY, FEW = 10_000, 500, 200  # points up to which there are many epochs, else few
-# Of the learning rate over the epochs, (1 - t / T)^DECAY: long steps at first settle where groups lie, and short ones
-# at the end where points do. A straight line leaves points less at home among their neighbours on every data set tried.
-DECAY = 1.75
+# Steps have the length FIRST (1 - t / T)^DECAY: long ones at first settle where groups lie, and short ones at the end
+# where points do. A straight line leaves points less at home among their neighbours on every data set tried.
+FIRST, DECAY = 0.6, 1.75
+# Of the way that a point came in the last epoch, it goes on so much before the next: since all points move at once, what
+# one end of a sheet does would else reach the other too late, and folds would stay.
+MOMENTUM = 0.8
 LOOKS = 20  # at the loss
 STILL = 2  # looks one after another without a fall, where the loss may end the layout
 SAMPLE = 20_000  # edges, and pairs, of each look
@@ -46,8 +49,8 @@ class Epochs:
     n_epochs: int | str = option(
         "auto", low=0, choices=("auto",), help="number of epochs; 'auto': 500 up to 10,000 points, else 200"
     )
-    learning_rate: float = option(1.3, above=0, help="length of the first steps")
-    repulsion_strength: float = option(1.2, low=0, help="factor of the force by which points push each other away")
+    learning_rate: float = option(1.0, above=0, help="factor of the length of all steps")
+    repulsion_strength: float = option(1.0, low=0, help="factor of the force by which points push each other away")
     negative_sample_rate: int = option(5, low=0, help="number of points that push, each time an edge pulls")
     tolerance: float | None = option(
         None,
@@ -114,11 +117,16 @@ class Layout:
         seed = self._seed if self._others is None else None
         edges = native.kernels.firing_edges(self._entries, self._largest, count, seed, self._threads)
         forces = (*self._curve, self._epochs.repulsion_strength)
+        before = self.Y
         for t in range(count):
-            step = rate * (1 - t / count) ** DECAY
+            step = FIRST * rate * (1 - t / count) ** DECAY
             how = t + 1, step, self._epochs.negative_sample_rate, (self._seed + self.epoch) & 0xFFFFFFFF
             if self._others is None:
-                self.Y = native.kernels.layout_epoch(edges, self.Y, self._order, forces, how, self._threads)
+                ahead = self.Y - before
+                ahead *= np.float32(MOMENTUM)
+                ahead += self.Y
+                before = self.Y
+                self.Y = native.kernels.layout_epoch(edges, ahead, self._order, forces, how, self._threads)
             else:
                 self.Y = native.kernels.placing_epoch(edges, self.Y, self._others, forces, how, self._threads)
             self.epoch += 1
