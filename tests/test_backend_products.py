@@ -60,7 +60,7 @@ def test_arrays_that_have_to_be_copied_lose_no_digits(kernels):
     assert np.allclose(kernels.times(A, V, 1), A @ V, rtol=1e-14)
     S = symmetric_matrix(40, np.float64)
     order = np.arange(40, dtype=np.int32)[::-1]
-    assert np.array_equal(np.sort(kernels.permuted(entries(S), order, 1)[2]), np.sort(S.data))
+    assert np.array_equal(np.sort(kernels.permuted(entries(S), order, True, 1)[2]), np.sort(S.data))
 
 
 def symmetric_matrix(n, dtype, seed=0):
@@ -88,17 +88,21 @@ def test_a_sparse_matrix_times_a_few_vectors_is_scipys_product(kernels, dtype, n
 def test_a_sparse_matrix_in_another_order_equals_the_reference(kernels, dtype, n):
     A = symmetric_matrix(n, dtype)
     order = np.random.default_rng(2).permutation(n).astype(np.int32)
-    begin, columns, values = kernels.permuted(entries(A), order, 2)
+    begin, columns, values = kernels.permuted(entries(A), order, True, 2)
     found = csr_array((values, columns, begin), shape=A.shape)
     assert found.has_canonical_format  # the columns of a row ascend
     np.testing.assert_array_equal(found.toarray(), reference_graphs.permuted(A, order))
+    plain = kernels.permuted(entries(A), order, False, 2)
+    np.testing.assert_array_equal(plain[2], A[order].data, "as they stood in A")
+    unsorted = csr_array((plain[2], plain[1], plain[0]), shape=A.shape)
+    np.testing.assert_array_equal(unsorted.toarray(), found.toarray())
     scale = np.random.default_rng(3).random(n).astype(dtype)
     scaled = kernels.scaled_values(entries(A), scale, 2)
     np.testing.assert_allclose(scaled, reference_graphs.scaled_values(A, scale), rtol=1e-6)
     for threads in (1, 3, 8):
         assert all(
             same_bits(a, b)
-            for a, b in zip(kernels.permuted(entries(A), order, threads), (begin, columns, values), strict=True)
+            for a, b in zip(kernels.permuted(entries(A), order, True, threads), (begin, columns, values), strict=True)
         )
         assert same_bits(scaled, kernels.scaled_values(entries(A), scale, threads))
 
@@ -115,16 +119,16 @@ def test_a_banded_matrix_in_any_order_is_banded_again(kernels):
     n, wide = 500, 3
     chain = csr_array(sum(np.eye(n, k=k) for k in range(-wide, wide + 1)))
     shuffled = np.random.default_rng(0).permutation(n).astype(np.int32)
-    begin, columns, values = kernels.permuted(entries(chain), shuffled, 1)
+    begin, columns, values = kernels.permuted(entries(chain), shuffled, True, 1)
     order = kernels.banded_order((begin, columns, values))
-    begin, columns, _ = kernels.permuted((begin, columns, values), order, 1)
+    begin, columns, _ = kernels.permuted((begin, columns, values), order, True, 1)
     assert np.abs(np.repeat(np.arange(n), np.diff(begin)) - columns).max() <= 2 * wide
 
 
 def test_orders_and_scales_of_the_wrong_length_are_refused(kernels):
     A = entries(symmetric_matrix(5, np.float64))
     with pytest.raises(ValueError, match="name each row"):
-        kernels.permuted(A, np.arange(4, dtype=np.int32), 1)
+        kernels.permuted(A, np.arange(4, dtype=np.int32), True, 1)
     with pytest.raises(ValueError, match="number for each row"):
         kernels.scaled_values(A, np.ones(4), 1)
 

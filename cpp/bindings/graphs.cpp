@@ -38,10 +38,11 @@ void bind_typed(nb::module_& m) {
     m.def("banded_order", [](const Sparse<T>& graph) {
         return array(run(1, [&](const Context&) { return banded_order(view(graph)); }));
     });
-    m.def("permuted", [](const Sparse<T>& A, const Vector<std::int32_t>& order, int threads) {
+    m.def("permuted", [](const Sparse<T>& A, const Vector<std::int32_t>& order, bool ascending, int threads) {
         const std::size_t n = view(A).rows;
         if (order.size() != n) throw nb::value_error("the order must name each row of A once");
-        return arrays(run(threads, [&](const Context& context) { return permuted(context, view(A), order.data()); }));
+        return arrays(
+            run(threads, [&](const Context& context) { return permuted(context, view(A), order.data(), ascending); }));
     });
     m.def("scaled_values", [](const Sparse<T>& A, const Vector<T>& scale, int threads) {
         if (scale.size() != view(A).rows) throw nb::value_error("the scale must have a number for each row of A");

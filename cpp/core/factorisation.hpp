@@ -57,7 +57,7 @@ class Factorisation {
     }
 
     void factorise(const Context& context, SparseView<double> A) {
-        const SparseMatrix<double> rows = permuted(context, A, tree_.order().data());
+        const SparseMatrix<double> rows = permuted(context, A, tree_.order().data(), true);
         const SparseMatrix<double> columns = symmetric_ ? SparseMatrix<double>{} : transposed(rows.view());
         for (std::size_t half = 0; half < halves(); ++half) factors_[half].resize(entries_);
         std::vector<Remainder> remainders(fronts().size());

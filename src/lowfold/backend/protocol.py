@@ -124,8 +124,8 @@ class Kernels(ForceKernels, StressKernels, MetricKernels, Protocol):
     def banded_order(self, graph: Sparse, /) -> Indices:
         """The points of a symmetric graph in an order in which neighbours stand near each other."""
 
-    def permuted(self, A: Sparse, order: Indices, threads: int, /) -> Sparse:
-        """A with rows and columns in an order, the columns of each row ascending."""
+    def permuted(self, A: Sparse, order: Indices, ascending: bool, threads: int, /) -> Sparse:
+        """A with rows and columns in an order, the columns of each row ascending, or as they stood in A."""
 
     def scaled_values(self, A: Sparse, scale: Floats, threads: int, /) -> Floats:
         """The values of diag(scale) A diag(scale)."""

@@ -119,7 +119,7 @@ class FuzzyGraph:
         n = len(self.order)
         place = np.empty(n, np.int32)
         place[self.order] = np.arange(n, dtype=np.int32)
-        begin, columns, values = native.kernels.permuted(self.entries, place, self._threads)
+        begin, columns, values = native.kernels.permuted(self.entries, place, True, self._threads)
         return csr_array((values, columns, begin), shape=(n, n))
 
     def findings(self) -> dict[str, Any]:

@@ -21,8 +21,8 @@ SMALL, MANY, FEW = 10_000, 500, 200  # points up to which there are many epochs,
 # Steps have the length FIRST (1 - t / T)^DECAY: long ones at first settle where groups lie, and short ones at the end
 # where points do. A straight line leaves points less at home among their neighbours on every data set tried.
 FIRST, DECAY = 0.6, 1.75
-# Of the way that a point came in the last epoch, it goes on so much before the next: since all points move at once, what
-# one end of a sheet does would else reach the other too late, and folds would stay.
+# Of the way that a point came in the last epoch, it goes on so much before the next: since all points move at once,
+# what one end of a sheet does would else reach the other too late, and folds would stay.
 MOMENTUM = 0.8
 LOOKS = 20  # at the loss
 STILL = 2  # looks one after another without a fall, where the loss may end the layout

@@ -21,7 +21,7 @@ class GeodesicGraph:
         self.n = graph.shape[0]
         self.rank = np.empty(self.n, np.int32)
         self.rank[order] = np.arange(self.n, dtype=np.int32)
-        self._graph = native.kernels.permuted(entries, order, 1)
+        self._graph = native.kernels.permuted(entries, order, True, 1)
 
     def from_points(self, sources: NDArray[Any], threads: int, targets: NDArray[Any] | None = None) -> Floats:
         """(len(sources), len(targets)): the shortest way from each source to each target (None: to every point)."""

@@ -121,6 +121,6 @@ def ordering(matrix: SparseMatrix) -> Ordering:
 
 
 def permuted(matrix: SparseMatrix, order: NDArray[np.int32]) -> SparseMatrix:
-    """The matrix with rows and columns in this order."""
-    begin, columns, values = native.kernels.permuted(matrix.entries(np.float64), order, matrix.threads)
+    """The matrix with rows and columns in this order; the columns of a row in no order, as products need none."""
+    begin, columns, values = native.kernels.permuted(matrix.entries(np.float64), order, False, matrix.threads)
     return SparseMatrix(csr_array((values, columns, begin), shape=matrix.A.shape), matrix.threads)
