@@ -71,6 +71,11 @@ def test_the_selection_can_be_set_and_read(shown):
             shown.selection = wrong
 
 
+def test_the_selection_of_the_page_arrives_as_a_notebook_sends_it(shown):
+    shown.set_state({"_rows": memoryview(np.array([4, 7], "<u4").tobytes())})
+    assert shown.selection.tolist() == [4, 7]
+
+
 def test_messages_that_make_no_sense_are_answered(shown, monkeypatch):
     told = []
     monkeypatch.setattr(shown._telling, "_send", lambda message, buffers=None: told.append(message))

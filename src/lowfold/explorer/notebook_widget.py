@@ -56,7 +56,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     _page = traitlets.Unicode().tag(sync=True)
     _scene = traitlets.Bytes().tag(sync=True)
     _methods = traitlets.Unicode().tag(sync=True)
-    _rows = traitlets.Bytes().tag(sync=True)
+    _rows = traitlets.Bytes().tag(sync=True, from_json=lambda value, _: bytes(value))  # a view of the message
     height = traitlets.Int(HEIGHT).tag(sync=True)
 
     def __init__(self, workshop: Workshop) -> None:
