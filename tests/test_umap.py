@@ -10,6 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from conftest import cloud, same_bits
 from lowfold import UMAP, Curve, DataError, Epochs, Fuzzy, ParameterError
+from lowfold.backend import native
 from lowfold.force.umap import drawn_together
 
 SHORT = Epochs(n_epochs=30)
@@ -137,3 +138,19 @@ def test_what_cannot_be_done_is_refused_with_a_remedy(settings, message):
     X = cloud(40)
     with pytest.raises(ParameterError, match=message):
         UMAP(**settings).fit(cdist(X, X) if settings.get("metric") else X)
+
+
+def test_a_point_that_was_pushed_far_is_carried_on_a_little_only(monkeypatch):
+    real, seen = native.kernels, []
+
+    class Pushing:
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+        def layout_epoch(self, edges, Y, *rest):
+            seen.append(Y.copy())
+            return Y + np.float32([100, 0.5])
+
+    monkeypatch.setattr(native, "kernels", Pushing())
+    UMAP(schedule=Epochs(n_epochs=2)).fit(cloud(50, 3))
+    np.testing.assert_allclose(seen[1] - seen[0], np.tile(np.float32([101, 0.9]), (50, 1)), rtol=1e-5)

@@ -24,6 +24,7 @@ FIRST, DECAY = 0.6, 1.75
 # Of the way that a point came in the last epoch, it goes on so much before the next: since all points move at once,
 # what one end of a sheet does would else reach the other too late, and folds would stay.
 MOMENTUM = 0.8
+CARRIED = 1.0  # at most, in a direction: a point that one close by has pushed far must not fly on
 LOOKS = 20  # at the loss
 STILL = 2  # looks one after another without a fall, where the loss may end the layout
 SAMPLE = 20_000  # edges, and pairs, of each look
@@ -124,6 +125,7 @@ class Layout:
             if self._others is None:
                 ahead = self.Y - before
                 ahead *= np.float32(MOMENTUM)
+                np.clip(ahead, -CARRIED, CARRIED, out=ahead)
                 ahead += self.Y
                 before = self.Y
                 self.Y = native.kernels.layout_epoch(edges, ahead, self._order, forces, how, self._threads)
