@@ -21,6 +21,7 @@ SMALL, MANY, FEW = 10_000, 500, 200  # points up to which there are many epochs,
 # Steps have the length FIRST (1 - t / T)^DECAY: long ones at first settle where groups lie, and short ones at the end
 # where points do. A straight line leaves points less at home among their neighbours on every data set tried.
 FIRST, DECAY = 0.6, 1.75
+PLACING = 1.0, 2.0  # the same for new points, which move alone among those that stay
 # Of the way that a point came in the last epoch, it goes on so much before the next: since all points move at once,
 # what one end of a sheet does would else reach the other too late, and folds would stay.
 MOMENTUM = 0.8
@@ -118,9 +119,9 @@ class Layout:
         seed = self._seed if self._others is None else None
         edges = native.kernels.firing_edges(self._entries, self._largest, count, seed, self._threads)
         forces = (*self._curve, self._epochs.repulsion_strength)
-        before = self.Y
+        before, (first, decay) = self.Y, (FIRST, DECAY) if self._others is None else PLACING
         for t in range(count):
-            step = FIRST * rate * (1 - t / count) ** DECAY
+            step = first * rate * (1 - t / count) ** decay
             how = t + 1, step, self._epochs.negative_sample_rate, (self._seed + self.epoch) & 0xFFFFFFFF
             if self._others is None:
                 ahead = self.Y - before

@@ -36,7 +36,7 @@ WIDTH, FARTHEST = 1.2, 4.0
 MIDDLE = 0.68  # as many as within a standard deviation of a Gaussian
 LEAST_MIDDLE = 1e-4  # of the farthest point's distance: less is none
 NOISE = 1e-4  # keeps points apart that a start puts in one place
-NEW_EPOCHS, NEW_STEP = 100, 0.4  # for new points, which begin among their neighbours
+NEW_EPOCHS, NEW_STEP = 100, 0.25  # for new points, which begin among their neighbours
 
 
 class UMAP(Watched):
