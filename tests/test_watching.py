@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import numpy as np
@@ -86,7 +87,8 @@ def test_a_kernel_hears_the_stop_of_its_own_thread_and_no_other(threads, kernels
 
     def work():
         with stoppable(stop):
-            kernels.squared_distances(cloud(2000, 8), np.arange(2000, dtype=np.int32), threads)
+            for _ in range(10_000):  # one alone may end before it looks
+                kernels.squared_distances(cloud(2000, 8), np.arange(2000, dtype=np.int32), threads)
 
     elsewhere = in_a_thread(lambda: kernels.squared_distances(X, np.arange(80, dtype=np.int32), threads))
     assert elsewhere.shape == (80, 80)
@@ -111,6 +113,25 @@ def test_an_optimisation_that_another_thread_ends_keeps_what_it_has(method):
     Y = in_a_thread(work)
     assert Y.shape == (500, 2)
     assert np.isfinite(Y).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", ENDLESS)
+def test_a_stop_after_the_last_step_loses_nothing(method):
+    stop = Stop()
+
+    def last(_):
+        stop.ask()
+        return True
+
+    model, _ = with_callback(model_of(method, **ENDLESS[method]), last, len(X))
+
+    def work():
+        with stoppable(stop), contextlib.suppress(Stopped):
+            model.fit(X)
+        return model.embedding_
+
+    assert np.isfinite(in_a_thread(work)).all()
 
 
 def test_asking_again_is_no_second_stop():

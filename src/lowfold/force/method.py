@@ -73,7 +73,7 @@ class ForceMethod(Watched):
         self._prepare(data, watch, findings)
         with watch.stage("optimisation"), self._kept_when_interrupted(data, watch, findings):
             self._drain(self._optimise(self._phases()))
-        with watch.stage("finish"):
+        with self._kept_when_interrupted(data, watch, findings), watch.stage("finish"):
             return self._finished(findings)
 
     def _prepare(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> None:

@@ -119,7 +119,8 @@ class UMAP(Watched):
         self._equal = None if self._training is None else self._training.find(data.values, self._threads)
         with watch.stage("layout"), self._kept_when_interrupted(data, watch, findings):
             self._drain(self._steps(epochs.count(data.n), epochs.learning_rate))
-        return self._finished(findings)
+        with self._kept_when_interrupted(data, watch, findings):
+            return self._finished(findings)
 
     def _start(self, data: inputs.Data, seed: int) -> Floats:
         """In the order of the graph, drawn together; a given one as it is."""

@@ -81,20 +81,20 @@ class StressMethod(Estimator):
         with watch.stage("start"):
             starts = self._starts(data, pairs, problem)
             runs = Runs(problem, starts, solver_of(self.solver), self._together(data))
-        with watch.stage("optimisation"):
-            try:
+        try:
+            with watch.stage("optimisation"):
                 runs.drain(self._threads)
-            except KeyboardInterrupt:
-                if not runs.all:  # the first start is not even there
-                    raise
-                self.embedding_ = self._finished(data, pairs, runs.best, findings).astype(data.values.dtype)
-                memory = self._needed(data)
-                self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
+            self._warn(runs.best)
+            with watch.stage("finish"):
+                findings["starts"] = [run.stress * weighting.unit for run in runs.all]
+                return self._finished(data, pairs, runs.best, findings)
+        except KeyboardInterrupt:
+            if not runs.all:  # the first start is not even there
                 raise
-        self._warn(runs.best)
-        with watch.stage("finish"):
-            findings["starts"] = [run.stress * weighting.unit for run in runs.all]
-            return self._finished(data, pairs, runs.best, findings)
+            self.embedding_ = self._finished(data, pairs, runs.best, findings).astype(data.values.dtype)
+            memory = self._needed(data)
+            self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
+            raise
 
     def _starts(self, data: inputs.Data, pairs: Pairs, problem: Problem) -> list[Callable[[], Any]]:
         """Functions that give each start."""
