@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -271,16 +273,27 @@ def test_ctrl_c_before_there_is_a_map_writes_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
 
+def all_of(terminal):
+    """What is written to a terminal until it is closed, in pieces that may end inside of a letter."""
+    with contextlib.suppress(OSError):  # so the end is told
+        while piece := os.read(terminal, 1 << 16):
+            yield piece
+
+
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
 def test_a_terminal_sees_stage_iteration_loss_and_time_left(tmp_path):
     np.save(tmp_path / "x.npy", cloud(1500, 4))
     ours, theirs = os.openpty()
     process = command(tmp_path, SLOW, stderr=theirs)
+    parts = []
+    reader = threading.Thread(target=lambda: parts.extend(all_of(ours)))
+    reader.start()
     time.sleep(8)
     process.send_signal(signal.SIGINT)
     process.wait(timeout=60)
     os.close(theirs)
-    shown = os.read(ours, 1 << 20).decode()
+    reader.join()
+    shown = b"".join(parts).decode()
     assert "TSNE · " in shown
     assert "iteration " in shown
     assert "loss " in shown
