@@ -21,7 +21,8 @@ SMALL, MANY, FEW = 10_000, 500, 200  # points up to which there are many epochs,
 # Steps have the length FIRST (1 - t / T)^DECAY: long ones at first settle where groups lie, and short ones at the end
 # where points do. A straight line leaves points less at home among their neighbours on every data set tried.
 FIRST, DECAY = 0.6, 1.75
-PLACING = 1.0, 2.0  # the same for new points, which move alone among those that stay
+PLACING = 0.25, 2.0  # the same for new points, which begin among their neighbours and move alone
+PLACING_EPOCHS = 100
 # Of the way that a point came in the last epoch, it goes on so much before the next: since all points move at once,
 # what one end of a sheet does would else reach the other too late, and folds would stay.
 MOMENTUM = 0.8
@@ -93,47 +94,51 @@ def curve_of(min_dist: float | Curve) -> Ab:
     return float(a), float(b)
 
 
+def placed(entries: Sparse, Y: Floats, others: Floats, curve: Ab, epochs: Epochs, threads: int) -> Floats:
+    """New points, from where they begin to where their edges draw them among others, which stay. Each goes alone."""
+    edges = native.kernels.firing_edges(entries, 1.0, PLACING_EPOCHS, None, threads)
+    forces, (first, decay) = (*curve, epochs.repulsion_strength), PLACING
+    for t in range(PLACING_EPOCHS):
+        step = first * epochs.learning_rate * (1 - t / PLACING_EPOCHS) ** decay
+        how = t + 1, step, epochs.negative_sample_rate, t
+        Y = native.kernels.placing_epoch(edges, Y, others, forces, how, threads)
+    return Y
+
+
 class Layout:
     """The state of a layout: where the points are, the epoch, the history of the loss. It can be continued.
 
-    Y (n, d) float32, in the order of the entries; with `others`, it moves among them, and they stay.
+    Y (n, d) float32, in the order of the entries.
     """
 
-    def __init__(
-        self, entries: Sparse, Y: Floats, curve: Ab, epochs: Epochs, run: tuple[int, int], others: Floats | None = None
-    ) -> None:
+    def __init__(self, entries: Sparse, Y: Floats, curve: Ab, epochs: Epochs, run: tuple[int, int]) -> None:
         """run: seed and threads."""
         self.Y = np.array(Y, np.float32, order="C")
         self.epoch = 0
         self.ended = False  # by the loss
         self.history: list[tuple[int, float, float]] = []
         epochs = dataclasses.replace(epochs, callback=None)  # who watches is no part of the state
-        self._entries, self._curve, self._epochs, self._others = entries, curve, epochs, others
+        self._entries, self._curve, self._epochs = entries, curve, epochs
         self._seed, self._threads = run[0] & 0xFFFFFFFF, run[1]
-        self._largest = 1.0 if others is not None else float(entries[2].max(initial=0.0)) or 1.0
+        self._largest = float(entries[2].max(initial=0.0)) or 1.0
         self._sums: Any = None
         self._order = np.random.default_rng(self._seed).permutation(len(self.Y)).astype(np.int32)
 
     def run(self, count: int, rate: float) -> Iterator[tuple[int, Floats, float | None]]:
         """Some epochs; yields (epoch, Y, loss at every so many epochs) after each."""
-        seed = self._seed if self._others is None else None
-        edges = native.kernels.firing_edges(self._entries, self._largest, count, seed, self._threads)
-        forces = (*self._curve, self._epochs.repulsion_strength)
-        before, (first, decay) = self.Y, (FIRST, DECAY) if self._others is None else PLACING
+        edges = native.kernels.firing_edges(self._entries, self._largest, count, self._seed, self._threads)
+        forces, before = (*self._curve, self._epochs.repulsion_strength), self.Y
         for t in range(count):
-            step = first * rate * (1 - t / count) ** decay
+            step = FIRST * rate * (1 - t / count) ** DECAY
             how = t + 1, step, self._epochs.negative_sample_rate, (self._seed + self.epoch) & 0xFFFFFFFF
-            if self._others is None:
-                ahead = self.Y - before
-                ahead *= np.float32(MOMENTUM)
-                np.clip(ahead, -CARRIED, CARRIED, out=ahead)
-                ahead += self.Y
-                before = self.Y
-                self.Y = native.kernels.layout_epoch(edges, ahead, self._order, forces, how, self._threads)
-            else:
-                self.Y = native.kernels.placing_epoch(edges, self.Y, self._others, forces, how, self._threads)
+            ahead = self.Y - before
+            ahead *= np.float32(MOMENTUM)
+            np.clip(ahead, -CARRIED, CARRIED, out=ahead)
+            ahead += self.Y
+            before = self.Y
+            self.Y = native.kernels.layout_epoch(edges, ahead, self._order, forces, how, self._threads)
             self.epoch += 1
-            looks = self._others is None and (t + 1) % max(1, count // LOOKS) == 0
+            looks = (t + 1) % max(1, count // LOOKS) == 0
             yield self.epoch, self.Y, self.look() if looks else None
             if looks and self._stands_still():
                 self.ended = True

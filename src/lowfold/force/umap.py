@@ -22,7 +22,7 @@ from lowfold.errors import ParameterError
 from lowfold.estimator import Stopwatch
 from lowfold.force.fuzzy_graph import Fuzzy, FuzzyGraph, start_by_components
 from lowfold.force.preimages import Preimages
-from lowfold.force.sampled import Curve, Epochs, Layout, curve_of, epochs_of
+from lowfold.force.sampled import Curve, Epochs, Layout, curve_of, epochs_of, placed
 from lowfold.force.start import init_option, start_of
 from lowfold.force.watched import Watched
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
@@ -36,7 +36,6 @@ WIDTH, FARTHEST = 1.2, 4.0
 MIDDLE = 0.68  # as many as within a standard deviation of a Gaussian
 LEAST_MIDDLE = 1e-4  # of the farthest point's distance: less is none
 NOISE = 1e-4  # keeps points apart that a start puts in one place
-NEW_EPOCHS, NEW_STEP = 100, 0.25  # for new points, which begin among their neighbours
 
 
 class UMAP(Watched):
@@ -172,11 +171,7 @@ class UMAP(Watched):
         start = np.einsum("ij,ijd->id", weights, self._frozen[neighbors]).astype(np.float32)
         n, k = P.shape
         entries = np.arange(0, n * k + 1, k, dtype=np.int64), neighbors.ravel(), P.ravel()
-        epochs = epochs_of(self.schedule)
-        layout = Layout(entries, start, self._curve, epochs, (seed_of(0), self._threads), self._frozen)
-        for _ in layout.run(NEW_EPOCHS, NEW_STEP * epochs.learning_rate):
-            pass
-        return layout.Y
+        return placed(entries, start, self._frozen, self._curve, epochs_of(self.schedule), self._threads)
 
     def _check(self, data: inputs.Data) -> None:
         if self.metric == "affinity" and self.n_neighbors != UMAP.n_neighbors:
