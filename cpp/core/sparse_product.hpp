@@ -8,7 +8,7 @@
 
 namespace lowfold {
 
-/// Out = scale A V + keep V + back B, for row-major blocks of COLUMNS vectors. Each row has one owner.
+/// Out = scale A V + keep V + back B, for row-major blocks of COLUMNS vectors. Each row has one owner, and out may be B.
 /// T is the type of the vectors and sums; A may be narrower.
 template <int COLUMNS, class T, class Entry>
 void combine(const Context& context, SparseView<Entry> A, const T* V, const T* B, T scale, T keep, T back, T* out) {
@@ -49,23 +49,21 @@ void chebyshev_inplace(const Context& context, SparseView<Entry> A, T* V, double
     const double c = (high + low) / 2, e = (high - low) / 2;
     const double first = e / (top - c);
     const std::size_t size = A.rows * COLUMNS;
-    Buffer<T> next(size), previous(size);
+    Buffer<T> first_of_two(V, V + size), second_of_two(size);  // on large pages, unlike what Python holds
     const auto step = [&](const T* from, const T* back_from, double scale, double back, T* to) {
         combine<COLUMNS>(context, A, from, back_from, static_cast<T>(scale), static_cast<T>(-c * scale),
                          static_cast<T>(back), to);
     };
-    std::copy_n(V, size, previous.data());
-    T *before = previous.data(), *current = V, *after = next.data();
+    T *before = first_of_two.data(), *current = second_of_two.data();
     step(before, nullptr, first / e, 0, current);
     double sigma = first;
     for (int j = 2; j <= degree; ++j) {
         const double new_sigma = 1 / (2 / first - sigma);
-        step(current, before, 2 * new_sigma / e, -sigma * new_sigma, after);
+        step(current, before, 2 * new_sigma / e, -sigma * new_sigma, before);
         std::swap(before, current);
-        std::swap(current, after);
         sigma = new_sigma;
     }
-    if (current != V) std::copy_n(current, size, V);
+    std::copy_n(current, size, V);
 }
 
 }  // namespace lowfold

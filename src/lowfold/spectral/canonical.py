@@ -16,12 +16,12 @@ def canonical(values: NDArray[np.float64], vectors: Block) -> Block:
     In the space of each eigenvalue: the projections of fixed reference vectors, made orthonormal one after another. For
     a single vector this sets its sign: the first points count most and get positive coordinates.
     """
-    turned = np.empty_like(vectors)
+    turned = vectors * np.where(references(len(vectors), 1)[:, 0] @ vectors < 0, -1.0, 1.0)
     for group in groups(values):
         V = vectors[:, group]
-        Q, R = np.linalg.qr(V.T @ references(len(V), V.shape[1]))
-        signs = np.where(np.diag(R) < 0, -1.0, 1.0)
-        turned[:, group] = V @ (Q * signs)
+        if V.shape[1] > 1:
+            Q, R = np.linalg.qr(V.T @ references(len(V), V.shape[1]))
+            turned[:, group] = V @ (Q * np.where(np.diag(R) < 0, -1.0, 1.0))
     return turned
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -19,7 +18,6 @@ DENSE_SIZE = 600  # rows up to which all eigenvalues at once take no longer than
 PATIENT_SIZE = 5000  # rows up to which the same is done, for up to a minute, where Lanczos did not converge
 DENSE_SHARE = 8  # and wherever more than one in so many is wanted
 MOST_FURTHER = 8  # vectors beyond those wanted, to have the whole of the last eigenspace
-START_SEED = 0  # of the start vectors: the result does not depend on it beyond rounding
 
 
 def solve(problem: EigenProblem, m: int) -> Spectrum:
@@ -83,21 +81,10 @@ def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
         return _by_inverse(problem, factor.inverse(matrix.A, matrix.threads), m)
     if narrow:
         return _by_inverse(problem, factor.inverse_of_complement(matrix.A, matrix.threads), m)
-    ritz = _by_filter(problem, matrix, found.order, m)
+    ritz = chebyshev.largest(problem, matrix, found.order, m)
     vectors = canonical(ritz.values, ritz.vectors)
     divided = bool(ritz.values[-1] - ritz.next <= SAME * np.abs(ritz.values).max())
     return Spectrum(ritz.values, vectors, ritz.residuals, ritz.gap, "filter", ritz.products, ritz.converged, divided)
-
-
-def _by_filter(problem: EigenProblem, matrix: SparseMatrix, order: NDArray[np.int32], m: int) -> krylov.Ritz:
-    """In an order in which neighbours are near each other in memory, where products take half the time."""
-    trivial = None if problem.trivial is None else problem.trivial[order]
-    inner = factor.permuted(matrix, order)
-    start = np.random.default_rng(START_SEED).random((matrix.n, chebyshev.block_size(m)), np.float32) - np.float32(0.5)
-    ritz = chebyshev.largest(EigenProblem(inner, trivial=trivial), inner, start, m)
-    vectors = np.empty_like(ritz.vectors)
-    vectors[order] = ritz.vectors
-    return dataclasses.replace(ritz, vectors=vectors)
 
 
 def _by_krylov(problem: EigenProblem, m: int) -> Spectrum:
@@ -123,7 +110,7 @@ def _by_inverse(problem: EigenProblem, solve_with: factor.Solve, m: int) -> Spec
 
 
 def _start(problem: EigenProblem, width: int) -> Block:
-    rng = np.random.default_rng(START_SEED)
+    rng = np.random.default_rng(chebyshev.START_SEED)
     return problem.without_trivial(rng.random((problem.matrix.n, width), np.float32).astype(np.float64) - 0.5)
 
 

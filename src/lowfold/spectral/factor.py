@@ -118,9 +118,3 @@ def ordering(matrix: SparseMatrix) -> Ordering:
     first = np.minimum.reduceat(place[columns], begin[filled]) if len(filled) else place[filled]
     reach = np.maximum(place[filled] - first, 0).sum()  # a row without entries reaches nowhere
     return Ordering(order, float(reach / len(order)))
-
-
-def permuted(matrix: SparseMatrix, order: NDArray[np.int32]) -> SparseMatrix:
-    """The matrix with rows and columns in this order; the columns of a row in no order, as products need none."""
-    begin, columns, values = native.kernels.permuted(matrix.entries(np.float64), order, False, matrix.threads)
-    return SparseMatrix(csr_array((values, columns, begin), shape=matrix.A.shape), matrix.threads)

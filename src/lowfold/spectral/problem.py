@@ -152,17 +152,16 @@ class Centred:
         return self._scale * (A + A.T) / 2
 
 
-class SparseMatrix:
-    """A symmetric sparse matrix in float64."""
+class SparseProducts:
+    """Products with a symmetric sparse matrix of n rows, by its entries."""
 
-    precision = float(np.finfo(np.float64).eps)
-
-    def __init__(self, A: csr_array, threads: int) -> None:
-        self.n = A.shape[0]
-        self.A = A
+    def __init__(self, n: int, threads: int) -> None:
+        self.n = n
         self.threads = threads
-        self._pattern = A.indptr.astype(np.int64, copy=False), A.indices.astype(np.int32, copy=False)
-        self._rounded: NDArray[np.float32] | None = None
+
+    def entries(self, dtype: Any) -> tuple[Any, Any, Any]:
+        """(begin, columns, values) with values of the given type."""
+        raise NotImplementedError
 
     def times(self, V: Any) -> Any:
         """A V in the type of V, sixteen vectors at a time."""
@@ -172,13 +171,20 @@ class SparseMatrix:
     def _times(self, panel: Any) -> Any:
         return np.asarray(native.kernels.sparse_times(self.entries(panel.dtype), panel, self.threads))
 
+
+class SparseMatrix(SparseProducts):
+    """A symmetric sparse matrix in float64."""
+
+    precision = float(np.finfo(np.float64).eps)
+
+    def __init__(self, A: csr_array, threads: int) -> None:
+        super().__init__(A.shape[0], threads)
+        self.A = A
+        self._pattern = A.indptr.astype(np.int64, copy=False), A.indices.astype(np.int32, copy=False)
+
     def entries(self, dtype: Any) -> tuple[Any, Any, Any]:
-        """(begin, columns, values) with values of the given type; those in float32 are kept."""
-        if dtype != np.float32:
-            return *self._pattern, self.A.data
-        if self._rounded is None:
-            self._rounded = self.A.data.astype(np.float32)
-        return *self._pattern, self._rounded
+        """(begin, columns, values) with values of the given type."""
+        return *self._pattern, self.A.data.astype(dtype, copy=False)
 
     def dense(self) -> Block:
         """A written out."""
