@@ -53,8 +53,7 @@ def test_what_can_be_counted_has_a_time_left(clock, shown):
 
 
 def test_stages_have_the_time_left_that_was_foreseen_at_the_pace_of_those_before(clock, shown):
-    shown.plan = {"neighbours": 10.0, "eigenvectors": 20.0}
-    with shown.running("Isomap"):
+    with shown.running("Isomap", plan={"neighbours": 10.0, "eigenvectors": 20.0}):
         assert shown.line().endswith("0:00, about 0:30 left")
         shown.stage("neighbours")
         clock(20)
@@ -64,6 +63,9 @@ def test_stages_have_the_time_left_that_was_foreseen_at_the_pace_of_those_before
         assert shown.line().endswith("0:20, about 0:40 left")
         clock(15)
         assert shown.line().endswith("0:35, about 0:25 left")
+    with shown.running("drawing"):
+        clock(3)
+        assert shown.line() == "drawing · 0:03", "what was foreseen of one work says nothing about the next"
 
 
 def test_an_optimisation_takes_at_most_its_largest_number_of_iterations(clock, shown):
@@ -78,8 +80,7 @@ def test_an_optimisation_takes_at_most_its_largest_number_of_iterations(clock, s
 
 
 def test_methods_that_are_compared_have_one_time_left(clock, shown):
-    shown.plan = {"pca": 1.0, "umap": 9.0, "judging pca": 5.0, "judging umap": 5.0}
-    with shown.running("comparing"):
+    with shown.running("comparing", plan={"pca": 1.0, "umap": 9.0, "judging pca": 5.0, "judging umap": 5.0}):
         shown.part("pca")
         clock(1)
         shown.part("umap")

@@ -20,7 +20,7 @@ from lowfold.estimator import Estimator, tell_stage
 from lowfold.methods import METHODS
 from lowfold.metrics import label_accuracy, shepard_correlation, silhouette
 from lowfold.metrics.coranking import coranked
-from lowfold.metrics.score import Sampling, Score, mean_score, read_data
+from lowfold.metrics.score import Sampling, Score, check_labels, mean_score, read_data
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import Metric, Settings
 from lowfold.neighbors.sharing import shared_neighbors
@@ -139,9 +139,11 @@ def judge(X: Any, Y: Any, labels: Any = None, judging: Judging | None = None) ->
     scores["Shepard"] = shepard_correlation(X, Y, metric=how.metric, sample=_pair_sample(how), n_jobs=how.n_jobs)
     if labels is not None:
         tell_stage("labels")
-        scores["labels"] = label_accuracy(Y, labels, min(10, n - 1), sample=how.sample, n_jobs=how.n_jobs)
-        if 2 <= len(np.unique(labels)) < n:
-            scores["silhouette"] = silhouette(Y, labels, sample=how.sample, n_jobs=how.n_jobs)
+        classes = check_labels(labels, n)
+        scores["labels"] = label_accuracy(Y, classes, min(10, n - 1), sample=how.sample, n_jobs=how.n_jobs)
+        if 2 <= classes.max() + 1 < n:
+            tell_stage("silhouette")
+            scores["silhouette"] = silhouette(Y, classes, sample=how.sample, n_jobs=how.n_jobs)
     return scores
 
 

@@ -32,11 +32,11 @@ def compare_methods(chosen: Namespace) -> int:
     table = read_table(chosen, progress)
     labels = None if table.labels is None else np.unique(table.labels, return_inverse=True)[1]
     judging = Judging(k=neighbors_to_compare(chosen.k, table.X.shape[0]))
+    plan = {}
     if progress.shown and table.X.shape[0] >= LEAST_ROWS:
         with progress.running("each method on a few rows, to tell the time"):
             plan = plan_for_all(names, table.X, progress.part)
-        progress.plan = plan
-    with progress.running("comparing"):
+    with progress.running("comparing", plan=plan):
         found = compare(table.X, names, labels=labels, judging=judging, callback=partial(_begin, progress, names))
     print(found)
     if chosen.output:
@@ -48,9 +48,8 @@ def compare_methods(chosen: Namespace) -> int:
             picture(chosen.plot, lambda plot: plot.grid(found.maps, table.labels)[0].figure)
         chosen.written.append(chosen.plot)
     if chosen.html and found.maps:
-        with progress.running("judging"):
-            contents = Contents(title=Path(chosen.data).name, k=judging.k, features=table.columns or "auto")
-            page(chosen.html, found, table, contents)
+        contents = Contents(title=Path(chosen.data).name, k=judging.k, features=table.columns or "auto")
+        page(chosen.html, found, table, contents, progress)
         chosen.written.append(chosen.html)
     if not found.maps:
         raise DataError(f"No method could embed {chosen.data}; the table says why of each. Choose others.")

@@ -14,10 +14,10 @@ from lowfold.cli.flags import model_of
 from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pages import page
 from lowfold.cli.pictures import picture
-from lowfold.cli.progress import Interrupted, Progress, fit, placed, read_table
+from lowfold.cli.progress import Interrupted, Progress, fit, placed, read_model, read_table
 from lowfold.explorer import contents_for
 from lowfold.methods import METHODS
-from lowfold.model_file import load, save
+from lowfold.model_file import save
 
 INTERRUPTED = 130
 
@@ -38,12 +38,12 @@ def embed(chosen: Namespace) -> int:
         raise
     _write_map(chosen, model.embedding_, table, chosen.method)
     if chosen.html:
-        with progress.running("judging"):
-            contents = contents_for(model, table.X, title=Path(chosen.data).name, features=table.columns)
-            page(chosen.html, model, table, contents)
+        contents = contents_for(model, table.X, title=Path(chosen.data).name, features=table.columns)
+        page(chosen.html, model, table, contents, progress)
         chosen.written.append(chosen.html)
     if chosen.save:
-        save(model, chosen.save)
+        with progress.running(f"writing {Path(chosen.save).name}"):
+            save(model, chosen.save)
         chosen.written.append(chosen.save)
     if status:
         kept = f"the best map so far, after {getattr(model, 'n_iter_', 0)} iterations, was kept"
@@ -57,8 +57,8 @@ def embed(chosen: Namespace) -> int:
 def transform(chosen: Namespace) -> int:
     """Places the rows of a file in a saved map."""
     check_outputs(chosen)
-    model = load(chosen.model)
     progress = Progress(quiet=chosen.quiet)
+    model = read_model(chosen.model, progress)
     table = read_table(chosen, progress, missing=getattr(model, "metric", None) == "precomputed")
     Y = placed(model, table.X, progress)
     names = {cls: name for name, cls in METHODS.items()}

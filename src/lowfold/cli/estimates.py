@@ -12,7 +12,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,12 @@ from sklearn.base import clone
 from lowfold.comparison import JUDGING, Judging, PeakMemory, judge
 from lowfold.errors import LowfoldError
 from lowfold.estimator import Estimator
+from lowfold.explorer.panels import Source
+from lowfold.explorer.scene import SEARCHING, Contents
 from lowfold.methods import METHODS
+from lowfold.metrics.coranking import FEWER, FEWER_FROM
 from lowfold.metrics.score import EXACT_UP_TO, SAMPLED
+from lowfold.neighbors.index import build_index
 from lowfold.spectral.graph_method import GraphMethod
 from lowfold.spectral.kernel_pca import KEPT_SIZE, KernelPCA
 from lowfold.spectral.patch_method import PatchMethod
@@ -140,17 +144,37 @@ def plan_for_all(names: Iterable[str], X: Any, callback: Callable[[str, float], 
     """Seconds of each method's fit to X, then of judging each; callback as in `needs_of_all`."""
     plans = needs_of_all(names, X, callback, _trial_sizes(X.shape[0]))
     fits = {name: needs.seconds for name, needs in plans.items() if needs is not None}
-    seconds = _judging(X) if fits else 0.0
+    seconds = _judging(X, None, Judging()) if fits else 0.0
     return fits | {f"{JUDGING} {name}": seconds for name in fits}
 
 
-def _judging(X: Any) -> float:
+def plan_for_page(X: Any, sources: list[Source], labels: Any, how: Contents) -> dict[str, float]:
+    """Seconds of the neighbours that a page shows, then of judging each map; nothing where it takes no time, or where
+    it cannot be told by some of the rows."""
+    n = X.shape[0]
+    if n < PLANNED_FROM or not isinstance(how.metric, str) or how.metric == "precomputed":
+        return {}
+    judging = _judging(X, labels, Judging(k=how.k, metric=how.metric, n_jobs=how.n_jobs))
+    plan = {SEARCHING: _searching(X, how)}
+    trust = _searching(np.random.default_rng(0).standard_normal((n, 2)), Contents(k=how.k)) if n > EXACT_UP_TO else 0.0
+    return plan | {f"{JUDGING} {each.title}": (0.0 if each.scores else judging) + trust for each in sources}
+
+
+def _searching(X: Any, how: Contents) -> float:
+    """Seconds of a search for the neighbours of all rows, from a search among a few."""
+    rows = _some(X, TRIALS[-1])
+    start = time.perf_counter()
+    build_index(rows, metric=how.metric, n_jobs=how.n_jobs).query(None, how.k)
+    return (time.perf_counter() - start) * (X.shape[0] / rows.shape[0]) ** SEARCH
+
+
+def _judging(X: Any, labels: Any, judging: Judging) -> float:
     """Seconds of judging a map of X, from what a tenth of the points takes that are looked at."""
     n = X.shape[0]
-    points = n if n <= EXACT_UP_TO else SAMPLED
+    points = n if n <= EXACT_UP_TO else FEWER if n > FEWER_FROM else SAMPLED
     Y = np.random.default_rng(0).standard_normal((n, 2))
     start = time.perf_counter()
-    judge(X, Y, None, Judging(sample=max(2, points // 10)))
+    judge(X, Y, labels, replace(judging, sample=max(2, points // 10)))
     return 10 * (time.perf_counter() - start)
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from lowfold import files
-from lowfold.cli.progress import Interrupted, Progress, fit
-from lowfold.errors import FileError, LowfoldError, ParameterError
+from lowfold.cli.pages import plan_of
+from lowfold.cli.progress import Interrupted, Progress, fit, read_map, read_model
+from lowfold.errors import LowfoldError, ParameterError
 from lowfold.estimator import Estimator
 from lowfold.explorer.opening import FIRST_MAPS, Serving, data_of, explore, fitted_maps
 from lowfold.explorer.panels import method_title
 from lowfold.explorer.scene import Contents, contents_for
 from lowfold.explorer.server import needed
 from lowfold.methods import METHODS
-from lowfold.model_file import load
 
 MODEL = ".lowfold"
 
@@ -44,13 +44,15 @@ def add_explore(commands: Any) -> ArgumentParser:
 def explore_files(chosen: Namespace) -> int:
     """Serves the page until Ctrl-C."""
     needed("uvicorn", "explore")
-    table, maps = _opened(chosen)
+    progress = Progress(quiet=chosen.quiet)
+    table, maps = _opened(chosen, progress)
     X = None if table is None else table.X
     names = None if table is None or table.names is None else {"name": table.names}
     contents = _contents(chosen, table, list(maps.values()))
     serving = Serving(port=chosen.port, browser=not chosen.no_browser, contents=contents)
     labels, images = (None, None) if table is None else (table.labels, _images(table))
-    explorer = explore(X, maps, labels=labels, columns=names, images=images, serving=serving)
+    with progress.running("judging", plan=plan_of(table, maps, contents, progress)):
+        explorer = explore(X, maps, labels=labels, columns=names, images=images, serving=serving)
     print(f"{explorer.address}\nCtrl-C ends it.", flush=True)
     explorer.wait()
     return 0
@@ -65,30 +67,34 @@ def _contents(chosen: Namespace, table: files.Table | None, maps: list[Any]) -> 
     return Contents(title=title, features=features)
 
 
-def _opened(chosen: Namespace) -> tuple[files.Table | None, dict[str, Any]]:
+def _opened(chosen: Namespace, progress: Progress) -> tuple[files.Table | None, dict[str, Any]]:
     """(the data, the maps by title): one file that is no model is the data, else all are maps of --data."""
-    models = {path: load(path) for path in chosen.sources if Path(path).suffix.lower() == MODEL}
+    models = {path: read_model(path, progress) for path in chosen.sources if Path(path).suffix.lower() == MODEL}
     tables = [path for path in chosen.sources if path not in models]
     data = chosen.data or (tables.pop() if len(tables) == 1 else None)
     if chosen.labels and data is None:
         raise ParameterError(
             f"--labels {chosen.labels} names a column of the data. Say which file that is: --data FILE."
         )
-    table = None if data is None else files.read(data, labels=chosen.labels, name=chosen.name)
+    table = None if data is None else _table(data, chosen, progress)
     maps = {Path(path).stem: model for path, model in models.items()}
-    maps |= {Path(path).stem: _coordinates(path) for path in tables}
+    maps |= {Path(path).stem: read_map(path, progress) for path in tables}
     if table is None:
         table = _kept(models)
     if table is not None and (chosen.methods or not maps):
-        maps |= _fits(chosen, table.X)
+        maps |= _fits(chosen, table.X, progress)
     return table, maps
 
 
-def _fits(chosen: Namespace, X: Any) -> dict[str, Any]:
+def _table(path: str, chosen: Namespace, progress: Progress) -> files.Table:
+    with progress.running(f"reading {Path(path).name}"):
+        return files.read(path, labels=chosen.labels, name=chosen.name)
+
+
+def _fits(chosen: Namespace, X: Any, progress: Progress) -> dict[str, Any]:
     """The methods that were asked for, fitted; what one cannot do is said, and the others are shown."""
     wanted = chosen.methods or ",".join(FIRST_MAPS)
     names = list(METHODS) if wanted == "all" else [name.strip() for name in wanted.split(",")]
-    progress = Progress(quiet=chosen.quiet)
     found: dict[str, Any] = {}
     errors: list[LowfoldError] = []
     for name in names:
@@ -108,14 +114,6 @@ def _kept(models: dict[str, Estimator]) -> files.Table | None:
     """The rows that all models were fitted to, if one of them keeps them."""
     rows = [values for values in map(data_of, models.values()) if values is not None]
     return files.Table(rows[0]) if rows else None
-
-
-def _coordinates(path: str) -> Any:
-    """A map; a column called label, as embed writes it, is left out."""
-    try:
-        return files.read(path, labels="label").X
-    except FileError:
-        return files.read(path).X
 
 
 def _images(table: files.Table) -> Any:

@@ -24,8 +24,9 @@ from scipy.sparse import issparse
 from lowfold import files
 from lowfold.cli.estimates import plan_for, worth_planning
 from lowfold.comparison import JUDGING
-from lowfold.errors import DataError
+from lowfold.errors import DataError, FileError
 from lowfold.estimator import Estimator, share_listener, stage_listener, tell_share
+from lowfold.model_file import load
 from lowfold.types import Step
 from lowfold.watching import with_callback
 
@@ -42,14 +43,13 @@ class Progress:
     def __init__(self, *, quiet: bool = False, stream: Any = None) -> None:
         self.stream = sys.stderr if stream is None else stream
         self.shown = not quiet and bool(getattr(self.stream, "isatty", lambda: False)())
-        self.title = ""
-        self.plan: dict[str, float] = {}  # seconds foreseen of each stage, in their order
         self._drawn = 0
         self._stop = threading.Event()
-        self._begin("", 0)
+        self._begin("", 0, {})
 
-    def _begin(self, title: str, total: int) -> None:
+    def _begin(self, title: str, total: int, plan: dict[str, float]) -> None:
         self.title, self._total = title, total
+        self.plan = plan
         self._part = self._stage = self._planned = ""
         self._iteration, self._loss, self._done = 0, float("nan"), 0.0
         self._whole = 0.0
@@ -58,9 +58,9 @@ class Progress:
         self._start = self._planned_start = self._share_start = self._first_step = time.perf_counter()
 
     @contextmanager
-    def running(self, title: str, total: int = 0) -> Iterator[None]:
-        """Shows what goes on inside."""
-        self._begin(title, total)
+    def running(self, title: str, total: int = 0, plan: dict[str, float] | None = None) -> Iterator[None]:
+        """Shows what goes on inside; total: of iterations; plan: seconds foreseen of each stage, in their order."""
+        self._begin(title, total, plan or {})
         self._stop.clear()
         tokens = stage_listener.set(self.stage), share_listener.set(self.share if self.shown else None)
         thread = threading.Thread(target=self._draw, daemon=True) if self.shown else None
@@ -192,6 +192,21 @@ def read_table(chosen: Namespace, progress: Progress, *, missing: bool = False) 
     return table
 
 
+def read_map(path: str, progress: Progress) -> Any:
+    """Coordinates in a file; a column called label, as embed writes it, is left out."""
+    with progress.running(f"reading {Path(path).name}"):
+        try:
+            return files.read(path, labels="label").X
+        except FileError:
+            return files.read(path).X
+
+
+def read_model(path: str, progress: Progress) -> Any:
+    """A fitted model in a file."""
+    with progress.running(f"reading {Path(path).name}"):
+        return load(path)
+
+
 def is_finite(X: Any) -> bool:
     """Whether no value is missing or infinite."""
     return bool(np.isfinite(X.data if issparse(X) else X).all())
@@ -201,12 +216,11 @@ def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
     """Fits the model; its steps and stages are shown."""
     name = type(model).__name__
     watched, total = with_callback(model, progress.step, X.shape[0])
-    progress.plan = {}
+    plan = {}
     if progress.shown and worth_planning(X):
         with progress.running(f"{name} on a few rows, to tell the time"):
             plan = plan_for(model, X)
-        progress.plan = plan or {}
-    with progress.running(name, total):
+    with progress.running(name, total, plan):
         try:
             watched.fit(X)
         except KeyboardInterrupt:

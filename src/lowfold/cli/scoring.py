@@ -10,9 +10,9 @@ import numpy as np
 from lowfold import files
 from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pictures import picture
-from lowfold.cli.progress import Progress, read_table
+from lowfold.cli.progress import Progress, read_map, read_table
 from lowfold.comparison import Judging, judge
-from lowfold.errors import DataError, FileError, ParameterError
+from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import tell_stage
 from lowfold.metrics import normalized_stress, shepard_correlation
 from lowfold.metrics.coranking import coranked
@@ -23,7 +23,7 @@ def score(chosen: Namespace) -> int:
     check_outputs(chosen)
     progress = Progress(quiet=chosen.quiet)
     table = read_table(chosen, progress)
-    Y = _coordinates(chosen.map, table.X.shape[0])
+    Y = _coordinates(chosen.map, table.X.shape[0], progress)
     k = neighbors_to_compare(chosen.k, len(Y))
     judging = Judging(k=k, sample="auto" if chosen.sample is None else chosen.sample)
     with progress.running("scoring"):
@@ -55,12 +55,8 @@ def neighbors_to_compare(k: int | None, n: int) -> int:
     return k
 
 
-def _coordinates(path: str, n: int) -> Any:
-    """The map; a column called label, as embed writes it, is left out."""
-    try:
-        Y = files.read(path, labels="label").X
-    except FileError:
-        Y = files.read(path).X
+def _coordinates(path: str, n: int, progress: Progress) -> Any:
+    Y = read_map(path, progress)
     if len(Y) != n:
         raise DataError(f"{path} has {len(Y)} rows, but the data have {n}. Pass the map of these data.")
     return np.asarray(Y)
@@ -74,7 +70,10 @@ def _write_points(path: str, X: Any, Y: Any, judging: Judging) -> None:
 
 def _figure(plot: Any, X: Any, Y: Any, judging: Judging) -> Any:
     figure, axes = plot.canvas.pyplot().subplots(1, 3, figsize=(16, 5), layout="constrained")
+    tell_stage("trust")
     plot.trust(X, Y, judging.k, ax=axes[0])
+    tell_stage("neighbourhoods of all sizes")
     plot.quality(X, Y, sample=judging.sample, ax=axes[1], title="neighbours kept, chance taken out")
+    tell_stage("distances")
     plot.shepard(X, Y, ax=axes[2])
     return figure

@@ -8,14 +8,15 @@ name at the top. The policy in the page allows this one script and this one styl
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import re
+import zlib
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from lowfold.errors import BackendError
+from lowfold.estimator import tell_share
 from lowfold.explorer.scene import Scene
 from lowfold.model_file.container import write_whole
 
@@ -24,13 +25,13 @@ ENTRY = "main"
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 DECLARED = re.compile(r"^(export )?(?:async )?(?:function\*?|class|const|let) (\w+)", re.MULTILINE)
 CHUNK = 6_000_000  # bytes of a scene in one element: a multiple of 3, and far below the longest string of a browser
-COMPRESSION = 1  # of gzip: coordinates hardly shrink, images and neighbours do, at once
+COMPRESSION, GZIP = 1, 31  # coordinates hardly shrink, images and neighbours do, at once; zlib's name of the format
 
 
 def write_page(path: Any, scene: Scene) -> None:
     """Writes one self-contained HTML file, whole or not at all; it opens from disk and asks the network for nothing."""
     before, after = page_parts()
-    packed = gzip.compress(scene.pack(), COMPRESSION, mtime=0)
+    packed = _compressed(scene.pack())
 
     def content(file: BinaryIO) -> None:
         file.write(before.encode())
@@ -41,6 +42,15 @@ def write_page(path: Any, scene: Scene) -> None:
         file.write(after.encode())
 
     write_whole(path, content)
+
+
+def _compressed(content: bytes) -> bytes:
+    squeeze, view = zlib.compressobj(COMPRESSION, wbits=GZIP), memoryview(content)
+    parts = []
+    for begin in range(0, len(view), CHUNK):
+        parts.append(squeeze.compress(view[begin : begin + CHUNK]))
+        tell_share(begin + CHUNK, len(view))
+    return b"".join([*parts, squeeze.flush()])
 
 
 def page_parts(connect: str | None = None) -> tuple[str, str]:

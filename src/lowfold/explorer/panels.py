@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.comparison import Judging, judge
-from lowfold.estimator import Estimator
+from lowfold.comparison import JUDGING, Judging, judge
+from lowfold.estimator import Estimator, tell_stage
 from lowfold.methods import METHODS
 from lowfold.metrics.score import Score, read_embedding
 from lowfold.neighbors.index import build_index
@@ -49,6 +49,8 @@ def make_panel(
     coordinates, eigenvalues, time = _coordinates(source.map)
     shown = read_embedding(coordinates if model is None else model.embedding_)[:, :2]
     scores = source.scores
+    if truth is not None:
+        tell_stage(f"{JUDGING} {source.title}")
     if truth is not None and scores is None:
         scores = judge(truth.X, shown, truth.labels, truth.judging)
     trust = None if truth is None else _trust(truth, shown, scores or {})
@@ -125,6 +127,7 @@ def _trust(truth: Truth, Y: Any, scores: dict[str, Score]) -> NDArray[np.float32
     k = truth.neighbors.shape[1]
     if recall is not None and len(recall.points) == len(Y) and k == truth.judging.k:
         return recall.per_point.astype(np.float32)
+    tell_stage("neighbours in the map")
     found = build_index(Y, n_jobs=truth.judging.n_jobs).query(None, k).indices
     kept = np.empty(len(Y), np.float32)
     for begin in range(0, len(Y), BLOCK):

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from lowfold.comparison import Comparison, Judging
 from lowfold.errors import DataError, ParameterError
-from lowfold.estimator import Estimator
+from lowfold.estimator import Estimator, tell_stage
 from lowfold.explorer.columns import feature_columns, make_columns, named_columns
 from lowfold.explorer.pack import pack
 from lowfold.explorer.panels import Arrays, Source, Truth, make_panel, method_title
@@ -21,6 +21,7 @@ from lowfold.methods import METHODS
 from lowfold.neighbors.index import build_index
 from lowfold.options import documented, option
 
+SEARCHING = "neighbours of the data"  # what the stage is called
 INK_SHARE = 0.1  # grey pictures whose median lies below this share of their range are ink on empty paper
 
 
@@ -181,6 +182,7 @@ def _truth(X: Any, labels: Any, how: Contents, n: int) -> Truth | None:
         warnings.warn(f"{n} points are too few to judge a map by its neighbours: no quality is shown.", stacklevel=3)
         return None
     k = min(how.k, n - 2)
+    tell_stage(SEARCHING)
     found = build_index(X, metric=how.metric, n_jobs=how.n_jobs).query(None, k)
     return Truth(X, labels, found.indices, Judging(k=k, metric=how.metric, n_jobs=how.n_jobs))
 

@@ -11,10 +11,12 @@ from scipy.sparse import csc_array, csr_array
 
 from lowfold.errors import FileError
 from lowfold.estimator import tell_share
+from lowfold.files.counted import Counted
 from lowfold.files.table import Table, needed
 from lowfold.types import Floats
 
 AT_ONCE = 4_000_000  # values that are read between two words about how many are
+COPIED = 1 << 22  # bytes that are copied at once
 
 
 def read_h5ad(path: Path, labels: str | None, name: str | None) -> Table:
@@ -84,8 +86,8 @@ def write_h5ad(target: Path, Y: Floats, method: str, source: Path | None, conten
 
     def fill(file: BinaryIO) -> None:
         if source is not None:
-            with source.open("rb") as old:
-                shutil.copyfileobj(old, file)
+            with Counted(source) as old:
+                shutil.copyfileobj(old, file, COPIED)
             file.flush()
             file.seek(0)
         with h5py.File(file, "r+" if source is not None else "w") as cells:

@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 from lowfold import inputs
 from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
+from lowfold.estimator import share_listener, tell_share
 from lowfold.metrics.score import Sampling, Score, check_labels, chosen_points, mean_score, read_embedding, rows_of
 from lowfold.neighbors.index import build_index
+from lowfold.neighbors.interface import NeighborIndex
+from lowfold.types import Floats
 
 BLOCK_BYTES = 16_000_000
+PIECE = 20_000  # points whose neighbours are looked for at once, if somebody wants to hear how many are done
 
 
 def label_accuracy(Y: Any, labels: Any, k: int = 10, *, sample: Sampling = "auto", n_jobs: int | None = None) -> Score:
@@ -28,10 +32,11 @@ def label_accuracy(Y: Any, labels: Any, k: int = 10, *, sample: Sampling = "auto
         raise ParameterError(f"k={k!r} must be an int from 1 to {n - 1}, as n_samples = {n}. Lower k.")
     points = chosen_points(n, sample)
     index = build_index(embedding, search="exact", n_jobs=n_jobs)
-    if len(points) == n:
+    listened = share_listener.get() is not None
+    if len(points) == n and not (listened and n > PIECE):
         nearest = index.query(None, int(k)).indices
     else:
-        nearest = _others(index.query(embedding[points], int(k) + 1).indices, points)
+        nearest = _nearest_others(index, embedding, points, int(k), PIECE if listened else n)
     votes = np.zeros((len(points), int(classes.max()) + 1), np.int32)
     np.add.at(votes, (np.arange(len(points))[:, None], classes[nearest]), 1)
     most = votes.max(axis=1, keepdims=True)
@@ -59,7 +64,10 @@ def silhouette(Y: Any, labels: Any, *, sample: Sampling = "auto", n_jobs: int | 
     parts = [points[begin : begin + step] for begin in range(0, len(points), step)]
     order = np.argsort(classes, kind="stable")
     begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    values = [_silhouettes(rows(p).astype(np.float64), p, (classes, sizes, order, begins)) for p in parts]
+    values = []
+    for number, part in enumerate(parts):
+        values.append(_silhouettes(rows(part).astype(np.float64), part, (classes, sizes, order, begins)))
+        tell_share(number + 1, len(parts))
     return mean_score(np.concatenate(values), points, n)
 
 
@@ -75,6 +83,18 @@ def _silhouettes(D: Any, points: NDArray[np.intp], groups: Any) -> NDArray[np.fl
     larger = np.maximum(inside, outside)
     alone = (sizes[own] == 1) | (larger == 0)
     return np.where(alone, 0.0, (outside - inside) / np.where(larger > 0, larger, 1.0))
+
+
+def _nearest_others(
+    index: NeighborIndex, embedding: Floats, points: NDArray[np.intp], k: int, piece: int
+) -> NDArray[np.int32]:
+    """The k nearest to each of the points, itself left out."""
+    parts = []
+    for begin in range(0, len(points), piece):
+        some = points[begin : begin + piece]
+        parts.append(_others(index.query(embedding[some], k + 1).indices, some))
+        tell_share(begin + piece, len(points))
+    return np.concatenate(parts)
 
 
 def _others(nearest: NDArray[np.int32], points: NDArray[np.intp]) -> NDArray[np.int32]:

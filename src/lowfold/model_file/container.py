@@ -7,7 +7,7 @@ import math
 import os
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.errors import FileError
+from lowfold.estimator import tell_share
 
 MAGIC = b"LOWFOLD1"
 ALIGNMENT = 64
 MOST_HEADER = 64 << 20  # bytes: far more than the tree of any model
 MOST_ARRAYS = 100_000
+PIECE = 1 << 26  # bytes that are written or read between two words about how many are done
 TYPES = ("<f4", "<f8", "<i1", "<i2", "<i4", "<i8", "|i1", "|u1", "<u2", "<u4", "<u8", "|b1")
 
 
@@ -27,12 +29,16 @@ def write(path: Any, header: dict[str, Any], arrays: list[NDArray[Any]]) -> None
     """Writes the file whole or not at all."""
     entries: list[dict[str, Any]] = []
     place = 0
+    passed = _Passed(2 * sum(array.nbytes for array in arrays))
     for array in arrays:
         dtype = array.dtype.newbyteorder("<").str
         if dtype not in TYPES:
             raise FileError(f"An array of type {array.dtype} cannot be stored; only numbers can. Use pickle instead.")
         place = _aligned(place)
-        entries.append({"dtype": dtype, "shape": list(array.shape), "place": place, "crc32": _checksum(array, dtype)})
+        checksum = 0
+        for piece in passed.pieces(_bytes_of(array, dtype)):
+            checksum = zlib.crc32(piece, checksum)
+        entries.append({"dtype": dtype, "shape": list(array.shape), "place": place, "crc32": checksum})
         place += array.nbytes
     text = json.dumps(header | {"arrays": entries, "size": place}, allow_nan=False).encode()
 
@@ -41,7 +47,8 @@ def write(path: Any, header: dict[str, Any], arrays: list[NDArray[Any]]) -> None
         file.write(MAGIC + len(text).to_bytes(8, "little") + text)
         for entry, array in zip(entries, arrays, strict=True):
             file.seek(start + entry["place"])
-            file.write(np.ascontiguousarray(array, entry["dtype"]).tobytes())
+            for piece in passed.pieces(_bytes_of(array, entry["dtype"])):
+                file.write(piece)
         file.truncate(start + place)
 
     write_whole(path, content)
@@ -74,7 +81,8 @@ def read(path: Any) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         with Path(path).open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             header, start = _header(file, size, str(path))
-            return header, [_array(file, entry, start, size, str(path)) for entry in header["arrays"]]
+            passed = _Passed(max(0, size - start))
+            return header, [_array(file, entry, (start, size, str(path)), passed) for entry in header["arrays"]]
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
 
@@ -100,7 +108,9 @@ def _header(file: BinaryIO, size: int, path: str) -> tuple[dict[str, Any], int]:
     return header, start
 
 
-def _array(file: BinaryIO, entry: Any, start: int, size: int, path: str) -> NDArray[Any]:
+def _array(file: BinaryIO, entry: Any, where: tuple[int, int, str], passed: _Passed) -> NDArray[Any]:
+    """The array of an entry; where: the place of the first, the size and the name of the file."""
+    start, size, path = where
     entry = entry if isinstance(entry, dict) else {}
     dtype, shape, place = entry.get("dtype"), entry.get("shape"), entry.get("place")
     whole = isinstance(shape, list) and len(shape) <= 8 and all(_is_size(side) for side in [*shape, place])
@@ -113,21 +123,40 @@ def _array(file: BinaryIO, entry: Any, start: int, size: int, path: str) -> NDAr
     if start + place + wanted > size:
         raise _damaged(path, f"an array of shape {tuple(shape)} does not fit into its {size} bytes")
     file.seek(start + place)
-    content = file.read(wanted)
-    if len(content) != wanted or zlib.crc32(content) != entry.get("crc32"):
+    content = np.empty(wanted, np.uint8)
+    checksum, whole = 0, True
+    for piece in passed.pieces(content):
+        whole = whole and file.readinto(piece) == len(piece)  # type: ignore[attr-defined]
+        checksum = zlib.crc32(piece, checksum)
+    if not whole or checksum != entry.get("crc32"):
         raise _damaged(path, f"the checksum of an array of shape {tuple(shape)} is wrong")
-    values = np.frombuffer(content, dtype).reshape(shape)
-    if dtype == "|b1" and count and np.frombuffer(content, np.uint8).max() > 1:
+    if dtype == "|b1" and count and content.max() > 1:
         raise _damaged(path, "a truth value is neither true nor false")
-    return values.astype(np.dtype(dtype).newbyteorder("="))  # its own memory, which can be written to
+    return content.view(dtype).reshape(shape).astype(np.dtype(dtype).newbyteorder("="), copy=False)
 
 
 def _is_size(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**48
 
 
-def _checksum(array: NDArray[Any], dtype: str) -> int:
-    return zlib.crc32(np.ascontiguousarray(array, dtype).tobytes())
+class _Passed:
+    """Tells who listens how many of so many bytes have been written or read."""
+
+    def __init__(self, whole: int) -> None:
+        self._whole = whole
+        self._done = 0
+
+    def pieces(self, content: NDArray[np.uint8]) -> Iterator[memoryview]:
+        """The content a piece at a time; each counts when the next is asked for."""
+        for begin in range(0, len(content), PIECE):
+            piece = content[begin : begin + PIECE].data
+            yield piece
+            self._done += len(piece)
+            tell_share(self._done, self._whole)
+
+
+def _bytes_of(array: NDArray[Any], dtype: str) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8)
 
 
 def _aligned(place: int) -> int:

@@ -1,0 +1,130 @@
+"""Whatever takes long says how much of it is done, and gives the same as when nobody listens."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import lowfold
+from conftest import cloud
+from lowfold import files
+from lowfold.cli import estimates, main, progress
+from lowfold.estimator import share_listener, stage_listener
+from lowfold.explorer import Contents, make_scene, page
+from lowfold.explorer.scene import sources_of
+from lowfold.metrics import label_accuracy, labels, silhouette
+from lowfold.model_file import container
+
+
+@contextmanager
+def listening(listener):
+    """What is told while one listens."""
+    told = []
+    token = listener.set(told.append)
+    try:
+        yield told
+    finally:
+        listener.reset(token)
+
+
+def rises(told):
+    """Whether several shares were told, each more than the one before, up to all."""
+    return len(told) > 2 and told[-1] == 1 and all(np.diff(told) > 0)
+
+
+def test_a_model_tells_how_much_of_it_is_written_and_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(container, "PIECE", 1000)
+    X = cloud(80, 5)
+    model = lowfold.Isomap(n_neighbors=8).fit(X)
+    lowfold.save(model, tmp_path / "plain.lowfold")
+    with listening(share_listener) as written:
+        lowfold.save(model, tmp_path / "told.lowfold")
+    assert (tmp_path / "plain.lowfold").read_bytes() == (tmp_path / "told.lowfold").read_bytes()
+    with listening(share_listener) as read:
+        again = lowfold.load(tmp_path / "told.lowfold")
+    np.testing.assert_array_equal(again.transform(X + 0.1), model.transform(X + 0.1))
+    assert rises(written)
+    assert len(read) > 2
+    assert all(np.diff(read) > 0)
+    assert read[-1] > 0.9, "what lies between the arrays is not read"
+
+
+def test_a_copy_of_cells_tells_how_much_of_it_is_written(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    files.write(tmp_path / "old.h5ad", cloud(3000, 4), method="pca")
+    monkeypatch.setattr(files.single_cell, "COPIED", 1 << 12)
+    with listening(share_listener) as told:
+        files.write(tmp_path / "new.h5ad", cloud(3000, 2), method="umap", source=tmp_path / "old.h5ad")
+    assert len(set(told)) > 2
+    assert told[-1] == 1
+    with h5py.File(tmp_path / "new.h5ad") as cells:
+        np.testing.assert_array_equal(cells["obsm/X_pca"], cloud(3000, 4))
+        np.testing.assert_array_equal(cells["obsm/X_umap"], cloud(3000, 2))
+
+
+def test_a_page_tells_how_much_of_it_is_written(tmp_path, monkeypatch):
+    scene = make_scene(cloud(300, 4), cloud(300, 2))
+    page.write_page(tmp_path / "plain.html", scene)
+    monkeypatch.setattr(page, "CHUNK", 3000)
+    with listening(share_listener) as told:
+        page.write_page(tmp_path / "told.html", scene)
+    assert rises(told)
+    assert (tmp_path / "told.html").stat().st_size > (tmp_path / "plain.html").stat().st_size, "in more pieces"
+
+
+@pytest.mark.parametrize("sample", [None, 150])
+def test_scores_of_labels_are_the_same_in_pieces(sample, monkeypatch):
+    Y, kinds = np.repeat(cloud(150, 2), 2, axis=0), np.arange(300) % 7  # each point twice: ties, and no own place
+    plain = [score(Y, kinds, sample=sample) for score in (label_accuracy, silhouette)]
+    monkeypatch.setattr(labels, "PIECE", 40)
+    monkeypatch.setattr(labels, "BLOCK_BYTES", 8 * 300 * 30)
+    for score, wanted in zip((label_accuracy, silhouette), plain, strict=True):
+        with listening(share_listener) as told:
+            found = score(Y, kinds, sample=sample)
+        np.testing.assert_array_equal(found.per_point, wanted.per_point)
+        assert rises(told)
+
+
+def test_the_plan_of_a_page_has_its_stages_in_their_order(monkeypatch):
+    X, kinds = cloud(400, 4), np.arange(400) % 3
+    maps = {"first": cloud(400, 2), "second": lowfold.PCA().fit(X)}
+    assert estimates.plan_for_page(X, sources_of(maps), kinds, Contents()) == {}, "not worth it"
+    monkeypatch.setattr(estimates, "PLANNED_FROM", 300)
+    monkeypatch.setattr(estimates, "TRIALS", (50, 100))
+    plan = estimates.plan_for_page(X, sources_of(maps), kinds, Contents(k=5))
+    with listening(stage_listener) as told:
+        make_scene(X, maps, labels=kinds, contents=Contents(k=5))
+    assert [stage for stage in told if stage in plan] == list(plan)
+    assert list(plan) == ["neighbours of the data", "judging first", "judging second"]
+    assert all(seconds > 0 for seconds in plan.values())
+    distances = np.linalg.norm(X[:, None] - X[None], axis=2)
+    assert estimates.plan_for_page(distances, sources_of(maps), None, Contents(metric="precomputed")) == {}
+
+
+def test_every_piece_of_work_of_a_command_is_shown(tmp_path, monkeypatch, capsys):
+    titles = []
+    shown = progress.Progress.running
+
+    def running(self, title, *more, **by_name):
+        titles.append(title)
+        return shown(self, title, *more, **by_name)
+
+    monkeypatch.setattr(progress.Progress, "running", running)
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", cloud(60, 4))
+    outputs = ["-o", "map.csv", "--plot", "map.png", "--html", "map.html", "--save", "m.lowfold"]
+    assert main(["embed", "x.npy", "-m", "pca", *outputs]) == 0
+    assert titles == [
+        "reading x.npy", "PCA", "writing map.csv", "drawing", "map.html", "writing map.html", "writing m.lowfold",
+    ]  # fmt: skip
+    titles.clear()
+    assert main(["transform", "m.lowfold", "x.npy", "-o", "new.csv"]) == 0
+    assert titles == ["reading m.lowfold", "reading x.npy", "placing", "writing new.csv"]
+    titles.clear()
+    assert main(["score", "x.npy", "map.csv", "-k", "5", "-o", "s.csv", "--plot", "s.png"]) == 0
+    assert titles == ["reading x.npy", "reading map.csv", "scoring", "scoring each point", "drawing"]
+    titles.clear()
+    assert main(["compare", "x.npy", "--methods", "pca,lle", "--html", "c.html"]) == 0
+    assert titles == ["reading x.npy", "comparing", "c.html", "writing c.html"]
