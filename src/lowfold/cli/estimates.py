@@ -25,8 +25,9 @@ from lowfold.estimator import Estimator
 from lowfold.explorer.panels import Source
 from lowfold.explorer.scene import SEARCHING, Contents
 from lowfold.methods import METHODS
+from lowfold.metrics import silhouette
 from lowfold.metrics.coranking import FEWER, FEWER_FROM
-from lowfold.metrics.score import EXACT_UP_TO, SAMPLED
+from lowfold.metrics.score import EXACT_UP_TO, SAMPLED, check_labels
 from lowfold.neighbors.index import build_index
 from lowfold.spectral.graph_method import GraphMethod
 from lowfold.spectral.kernel_pca import KEPT_SIZE, KernelPCA
@@ -169,13 +170,25 @@ def _searching(X: Any, how: Contents) -> float:
 
 
 def _judging(X: Any, labels: Any, judging: Judging) -> float:
-    """Seconds of judging a map of X, from what a tenth of the points takes that are looked at."""
+    """Seconds of judging a map of X."""
     n = X.shape[0]
-    points = n if n <= EXACT_UP_TO else FEWER if n > FEWER_FROM else SAMPLED
     Y = np.random.default_rng(0).standard_normal((n, 2))
-    start = time.perf_counter()
-    judge(X, Y, labels, replace(judging, sample=max(2, points // 10)))
-    return 10 * (time.perf_counter() - start)
+    most, fewer = (n, n) if n <= EXACT_UP_TO else (SAMPLED, FEWER if n > FEWER_FROM else SAMPLED)
+    seconds = _over_points(lambda some: judge(X, Y, None, replace(judging, sample=some)), fewer)
+    classes = None if labels is None else check_labels(labels, n)
+    if classes is not None and 2 <= classes.max() + 1 < n:
+        seconds += _over_points(lambda some: silhouette(Y, classes, sample=some, n_jobs=judging.n_jobs), most)
+    return seconds
+
+
+def _over_points(work: Callable[[int], Any], points: int) -> float:
+    """Seconds of work on so many points, continued along a line from two trials on a few."""
+    few, taken = max(2, points // 25), []
+    for some in (few, 2 * few):
+        start = time.perf_counter()
+        work(some)
+        taken.append(time.perf_counter() - start)
+    return taken[1] + max(0.0, taken[1] - taken[0]) / few * max(0, points - 2 * few)
 
 
 def _continued(model: Estimator, stage: str, trials: list[Trial], n: int) -> float:

@@ -66,10 +66,10 @@ def _delimited(file: BinaryIO, columns: dict[str, Any], delimiter: str) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
-    cells = [(c.astype(str) if _is_floats(c) else c).tolist() for c in columns.values()]
-    n = len(next(iter(cells), []))
+    n = len(next(iter(columns.values()), []))
     for begin in range(0, n, AT_ONCE):
-        writer.writerows(zip(*(column[begin : begin + AT_ONCE] for column in cells), strict=True))
+        some = [column[begin : begin + AT_ONCE] for column in columns.values()]
+        writer.writerows(zip(*((c.astype(str) if _is_floats(c) else c).tolist() for c in some), strict=True))
         tell_share(begin + AT_ONCE, n)
     text.flush()
     text.detach()

@@ -59,23 +59,25 @@ def silhouette(Y: Any, labels: Any, *, sample: Sampling = "auto", n_jobs: int | 
             f"Pass labels that group the points."
         )
     points = chosen_points(n, sample)
-    rows = rows_of(inputs.Data(inputs.ROWS, embedding), "euclidean", resources.thread_count(n_jobs))
+    order = np.argsort(classes, kind="stable")  # so that each class is a run
+    places = np.empty(n, np.intp)
+    places[order] = np.arange(n)
+    rows = rows_of(inputs.Data(inputs.ROWS, embedding[order]), "euclidean", resources.thread_count(n_jobs))
     step = max(1, BLOCK_BYTES // (8 * n))
-    parts = [points[begin : begin + step] for begin in range(0, len(points), step)]
-    order = np.argsort(classes, kind="stable")
-    begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     values = []
-    for number, part in enumerate(parts):
-        values.append(_silhouettes(rows(part).astype(np.float64), part, (classes, sizes, order, begins)))
-        tell_share(number + 1, len(parts))
+    for begin in range(0, len(points), step):
+        some = points[begin : begin + step]
+        D = rows(places[some]).astype(np.float64, copy=False)
+        D[np.arange(len(some)), places[some]] = 0
+        values.append(_silhouettes(D, classes[some], sizes))
+        tell_share(begin + step, len(points))
     return mean_score(np.concatenate(values), points, n)
 
 
-def _silhouettes(D: Any, points: NDArray[np.intp], groups: Any) -> NDArray[np.float64]:
-    classes, sizes, order, begins = groups
-    D[np.arange(len(points)), points] = 0
-    sums = np.add.reduceat(D[:, order], begins, axis=1)
-    rows, own = np.arange(len(points)), classes[points]
+def _silhouettes(D: Any, own: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Of points of the classes `own`, from their distances to all, which stand class by class."""
+    sums = np.add.reduceat(D, np.concatenate([[0], np.cumsum(sizes)[:-1]]), axis=1)
+    rows = np.arange(len(own))
     inside = sums[rows, own] / np.maximum(sizes[own] - 1, 1)
     means = sums / sizes
     means[rows, own] = np.inf
