@@ -99,6 +99,8 @@ def test_the_plan_of_a_page_has_its_stages_in_their_order(monkeypatch):
     assert [stage for stage in told if stage in plan] == list(plan)
     assert list(plan) == ["neighbours of the data", "judging first", "judging second"]
     assert all(seconds > 0 for seconds in plan.values())
+    wide = Contents(k=300)  # more than a trial has rows
+    assert list(estimates.plan_for_page(X, sources_of(maps), None, wide)) == list(plan)
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)
     assert estimates.plan_for_page(distances, sources_of(maps), None, Contents(metric="precomputed")) == {}
 

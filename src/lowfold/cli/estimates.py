@@ -165,7 +165,7 @@ def _searching(X: Any, how: Contents) -> float:
     """Seconds of a search for the neighbours of all rows, from a search among a few."""
     rows = _some(X, TRIALS[-1])
     start = time.perf_counter()
-    build_index(rows, metric=how.metric, n_jobs=how.n_jobs).query(None, how.k)
+    build_index(rows, metric=how.metric, n_jobs=how.n_jobs).query(None, min(how.k, rows.shape[0] - 1))
     return (time.perf_counter() - start) * (X.shape[0] / rows.shape[0]) ** SEARCH
 
 
