@@ -6,8 +6,11 @@ Each test is a script in a process of its own, so that a deadlock or a crash the
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
+
+import pytest
 
 from conftest import ESTIMATORS
 
@@ -101,6 +104,36 @@ assert all(same_bits(embed(model_of(cls), X), Y) for cls, Y in zip(ESTIMATORS, e
 print("works again")
 """
 
+# How long BLAS's own threads, which are there before ours, work during each fit; they would go on spinning after it.
+WORKERS = """
+import os, time
+import numpy as np
+import scipy.linalg
+
+A = np.ones((500, 500))
+scipy.linalg.lu(A @ A)
+workers = set(os.listdir("/proc/self/task")) - {str(os.getpid())}
+print(len(workers))
+
+def used():
+    fields = [open(f"/proc/self/task/{thread}/stat").read().rsplit(")", 1)[1].split() for thread in workers]
+    return sum(int(part[11]) + int(part[12]) for part in fields)
+
+import warnings
+from conftest import ESTIMATORS, cloud, model_of
+from lowfold import Majorisation
+
+warnings.simplefilter("ignore")
+time.sleep(0.5)
+X = cloud(5200, 8)  # twice as many coordinates are more than BLAS sums up on one thread
+for cls in ESTIMATORS:
+    quick = {"solver": Majorisation(max_iter=3)} if cls.__module__.startswith("lowfold.stress") else {}
+    model = model_of(cls, **quick)
+    before = used()
+    model.fit(X)
+    print(cls.__name__, used() - before)
+"""
+
 # A container that may use one and a half of eight cores.
 QUOTA = """
 import builtins, io, os
@@ -123,6 +156,15 @@ def test_worker_processes_give_the_same_bits_however_they_are_started(run_script
 
 def test_the_quota_of_a_container_limits_the_threads(run_script):
     assert run_script(QUOTA).split() == ["2", "2", "1"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not list the threads of a process")
+def test_no_fit_wakes_the_threads_of_blas(run_script):
+    workers, *fits = run_script(WORKERS).splitlines()
+    if workers == "0":
+        pytest.skip("BLAS has no threads of its own here")
+    assert [line.split()[0] for line in fits] == NAMES
+    assert {line for line in fits if line.split()[1] != "0"} == set()
 
 
 def test_ctrl_c_gives_control_back_and_leaves_no_thread_behind(start_script):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from lowfold.backend import native
+from lowfold.backend import blas, native
 from lowfold.backend.packed import Packed
 
 
@@ -44,7 +44,7 @@ class Walk:
     def root(self) -> NDArray[np.float64]:
         """sqrt(d), of length 1: the eigenvector of S with eigenvalue 1."""
         root = np.sqrt(self.degrees)
-        return root / np.linalg.norm(root)
+        return root / blas.length(root)
 
     def part(self, points: NDArray[np.intp]) -> Walk:
         """The walk on some points that it never leaves; of a sparse W."""

@@ -7,12 +7,14 @@ core from the kernels that follow.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _lock = threading.Lock()
@@ -38,6 +40,11 @@ def single_threaded() -> Iterator[None]:
                 _take_control()
                 _limit.restore_original_limits()
                 _take_control()
+
+
+def length(A: Any) -> float:
+    """The root of the sum of the squares, in float64 and without BLAS, as NumPy's norm of a long vector is not."""
+    return math.sqrt(float(np.square(A, dtype=np.float64).sum()))
 
 
 def _take_control() -> None:

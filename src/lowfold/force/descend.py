@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lowfold.backend import native
+from lowfold.backend import blas, native
 from lowfold.force.problem import PULL, ForceProblem, Forces
 from lowfold.force.schedule import CHECK_EVERY, SAFE_RATE, Phase
 from lowfold.types import Floats
@@ -170,7 +170,7 @@ class Descent:
         cost = self.problem.cost(self.Y)
         self.loss = self.problem.constant + cost + forces.repulsive
         self._objective = self.loss + (self._exaggeration - 1) * cost
-        self.gradient_norm = float(np.linalg.norm(forces.gradient(self._exaggeration).astype(np.float64)))
+        self.gradient_norm = blas.length(forces.gradient(self._exaggeration))
         self.history.append((self.iteration, self.loss))
 
     def _look(self, forces: Forces, exaggeration: float, *, watched: bool) -> None:

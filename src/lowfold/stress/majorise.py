@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from lowfold.backend import blas
 from lowfold.options import callback_option, documented, option
 from lowfold.stress.lift import lifted, turned
 from lowfold.stress.problem import Evaluation, Problem
@@ -111,7 +112,7 @@ class Optimisation:
     @property
     def gradient_norm(self) -> float:
         """The length of the gradient of the stress there."""
-        return 2 * float(np.linalg.norm(self.evaluation.gradient))
+        return 2 * blas.length(self.evaluation.gradient)
 
     @property
     def iteration(self) -> int:
