@@ -10,12 +10,13 @@ import pytest
 import lowfold
 from conftest import cloud
 from lowfold import files
-from lowfold.cli import estimates, main, progress
+from lowfold.cli import describing, estimates, main, progress
 from lowfold.estimator import share_listener, stage_listener
 from lowfold.explorer import Contents, make_scene, page
 from lowfold.explorer.scene import sources_of
 from lowfold.metrics import label_accuracy, labels, silhouette
 from lowfold.model_file import container
+from lowfold.neighbors.sharing import SharedIndex
 
 
 @contextmanager
@@ -94,6 +95,9 @@ def test_the_plan_of_a_page_has_its_stages_in_their_order(monkeypatch):
     monkeypatch.setattr(estimates, "PLANNED_FROM", 300)
     monkeypatch.setattr(estimates, "TRIALS", (50, 100))
     plan = estimates.plan_for_page(X, sources_of(maps), kinds, Contents(k=5))
+    trials = []
+    estimates.plan_for_page(X, sources_of(maps), kinds, Contents(k=5), lambda *trial: trials.append(trial))
+    assert trials == [("16 points", 0.0), ("32 points", 0.3)]
     with listening(stage_listener) as told:
         make_scene(X, maps, labels=kinds, contents=Contents(k=5))
     assert [stage for stage in told if stage in plan] == list(plan)
@@ -130,3 +134,32 @@ def test_every_piece_of_work_of_a_command_is_shown(tmp_path, monkeypatch, capsys
     titles.clear()
     assert main(["compare", "x.npy", "--methods", "pca,lle", "--html", "c.html"]) == 0
     assert titles == ["reading x.npy", "comparing", "c.html", "writing c.html"]
+
+
+def test_trials_for_a_plan_tell_the_share_before_each(monkeypatch):
+    monkeypatch.setattr(estimates, "TRIALS", (50, 100))
+    told = []
+    estimates.plan_for(lowfold.PCA(), cloud(400, 4), lambda *trial: told.append(trial))
+    assert told == [("50 rows", 0.0), ("100 rows", 0.3)]
+
+
+def test_info_looks_for_neighbours_once_and_says_of_each_dimension_what_is_wrong(tmp_path, monkeypatch, capsys):
+    searches = []
+    query = SharedIndex.query
+
+    def counted(self, *arguments):
+        searches.append(arguments)
+        return query(self, *arguments)
+
+    monkeypatch.setattr(SharedIndex, "query", counted)
+    monkeypatch.setattr(describing, "needs_of_all", lambda *_: {})
+    np.save(tmp_path / "x.npy", cloud(200, 3))
+    assert main(["info", str(tmp_path / "x.npy")]) == 0
+    said = capsys.readouterr().out
+    assert said.index("intrinsic dimension (two_nn): ") < said.index("intrinsic dimension (mle): ")
+    assert [k for _, k in searches] == [20, 2]
+    np.save(tmp_path / "few.npy", cloud(12, 3))
+    assert main(["info", str(tmp_path / "few.npy")]) == 0
+    said = capsys.readouterr().out
+    assert "intrinsic dimension (two_nn): not" not in said
+    assert "intrinsic dimension (mle): not known (k=20 needs k from 2 to 10" in said

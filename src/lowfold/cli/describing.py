@@ -12,14 +12,18 @@ from scipy.sparse import issparse
 
 from lowfold import files
 from lowfold.backend import native, resources
-from lowfold.cli.estimates import TRIALS, Needs, needs_of_all
+from lowfold.cli.estimates import PLANNED_FROM, TRIALS, Needs, needs_of_all, search_seconds
 from lowfold.cli.progress import Progress, is_finite, read_table
 from lowfold.errors import LowfoldError
+from lowfold.estimator import tell_stage
+from lowfold.explorer.scene import SEARCHING, Contents
 from lowfold.methods import METHODS
 from lowfold.metrics import intrinsic_dimension
+from lowfold.neighbors.sharing import shared_neighbors
 from lowfold.options import parameters
 
 LONG = 3600.0  # seconds
+NEIGHBORS = 20  # whose distances tell the intrinsic dimension
 
 
 def info(chosen: Namespace) -> int:
@@ -33,7 +37,9 @@ def info(chosen: Namespace) -> int:
     progress = Progress(quiet=chosen.quiet)
     table = read_table(chosen, progress, missing=True)
     X = table.X
-    with progress.running("looking at the data"):
+    long = progress.shown and X.shape[0] >= PLANNED_FROM and is_finite(X)
+    plan = {SEARCHING: search_seconds(X, Contents(k=NEIGHBORS))} if long else {}
+    with progress.running("looking at the data", plan=plan):
         lines = list(_description(X, table))
     print("\n".join(lines))
     if not is_finite(X):
@@ -75,11 +81,17 @@ def _description(X: Any, table: files.Table) -> Iterator[str]:
         return
     if not issparse(X):
         yield from _scales(X.astype(np.float64), table.columns)
+    tell_stage(SEARCHING)
+    with shared_neighbors():  # the second finds what it needs among the neighbours of the first
+        likely, nearest = _dimension(X, "mle"), _dimension(X, "two_nn")
+    yield from (nearest, likely)
+
+
+def _dimension(X: Any, method: str) -> str:
     try:
-        for method in ("two_nn", "mle"):
-            yield f"intrinsic dimension ({method}): {intrinsic_dimension(X, method):.1f}"
+        return f"intrinsic dimension ({method}): {intrinsic_dimension(X, method, k=NEIGHBORS):.1f}"
     except (LowfoldError, ValueError) as error:
-        yield f"intrinsic dimension: not known ({error})"
+        return f"intrinsic dimension ({method}): not known ({error})"
 
 
 def _scales(X: Any, columns: list[str] | None) -> Iterator[str]:

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
@@ -47,8 +47,15 @@ ITERATED = ("optimisation", "layout")
 SOLVED = 0.7  # in that of eigenvectors of a sparse graph: past a few thousand points a filter takes over from factors
 TRIAL_WORK = {"spectral": 1.0, "stress": 10.0, "force": 3.0}  # how long the trials of a method take beside each other
 RENEWED = 1.7  # what a product with a kernel made anew takes, beside making it; and more are needed of more rows
+FIRST_TRIAL = 0.3  # of two, the share of their time that the smaller one takes
 TELLING = 30_000_000  # bytes: a trial that needs less tells nothing about the estimate of memory
 FACTORS, MOST_FILL = 2.25, 1.6  # powers of n in the time and the memory of factors that fill in
+
+Told: TypeAlias = Callable[[str, float], Any]  # hears of each trial its name, and the share of the work before it
+
+
+def unheard(name: str, done: float) -> None:
+    """Tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +82,15 @@ class Trial:
     memory: float
 
 
-def needs_for(model: Estimator, X: Any, sizes: tuple[int, ...] | None = None) -> Needs | None:
+def needs_for(model: Estimator, X: Any, sizes: tuple[int, ...] | None = None, callback: Told = unheard) -> Needs | None:
     """About what a fit to X will need, by trials on so many rows; None where it cannot be done."""
     n = X.shape[0]
+    trials = []
     try:
         memory = _own_estimate(model, X, n)
-        trials = [_trial(model, _some(X, size)) for size in sizes or (TRIALS if n > TRIALS[-1] else (n,))]
+        for number, size in enumerate(sizes or (TRIALS if n > TRIALS[-1] else (n,))):
+            callback(f"{size} rows", number * FIRST_TRIAL)
+            trials.append(_trial(model, _some(X, size)))
     except (LowfoldError, ValueError):
         return None
     if len(trials) == 1:
@@ -116,9 +126,9 @@ def worth_planning(X: Any) -> bool:
     return n >= PLANNED_FROM or (n >= LEAST_ROWS and n * n * columns >= LEAST_WORK)
 
 
-def plan_for(model: Estimator, X: Any) -> dict[str, float]:
+def plan_for(model: Estimator, X: Any, callback: Told = unheard) -> dict[str, float]:
     """Seconds of each stage of a fit to X, in their order; nothing where that cannot be told."""
-    needs = needs_for(model, X, _trial_sizes(X.shape[0]))
+    needs = needs_for(model, X, _trial_sizes(X.shape[0]), callback)
     return {} if needs is None else {stage: seconds for stage, seconds in needs.stages.items() if stage != "rest"}
 
 
@@ -129,9 +139,9 @@ def _trial_sizes(n: int) -> tuple[int, int]:
 
 
 def needs_of_all(
-    names: Iterable[str], X: Any, callback: Callable[[str, float], Any], sizes: tuple[int, ...] | None = None
+    names: Iterable[str], X: Any, callback: Told, sizes: tuple[int, ...] | None = None
 ) -> dict[str, Needs | None]:
-    """What each method would need; callback: told each one's name, and the share of the trials before it."""
+    """What each method would need."""
     found: dict[str, Needs | None] = {}
     known = [name for name in names if name in METHODS]
     work = [TRIAL_WORK[METHODS[name].__module__.split(".")[1]] for name in known]
@@ -141,27 +151,30 @@ def needs_of_all(
     return found
 
 
-def plan_for_all(names: Iterable[str], X: Any, callback: Callable[[str, float], Any]) -> dict[str, float]:
-    """Seconds of each method's fit to X, then of judging each; callback as in `needs_of_all`."""
+def plan_for_all(names: Iterable[str], X: Any, callback: Told) -> dict[str, float]:
+    """Seconds of each method's fit to X, then of judging each."""
     plans = needs_of_all(names, X, callback, _trial_sizes(X.shape[0]))
     fits = {name: needs.seconds for name, needs in plans.items() if needs is not None}
     seconds = _judging(X, None, Judging()) if fits else 0.0
     return fits | {f"{JUDGING} {name}": seconds for name in fits}
 
 
-def plan_for_page(X: Any, sources: list[Source], labels: Any, how: Contents) -> dict[str, float]:
+def plan_for_page(
+    X: Any, sources: list[Source], labels: Any, how: Contents, callback: Told = unheard
+) -> dict[str, float]:
     """Seconds of the neighbours that a page shows, then of judging each map; nothing where it takes no time, or where
     it cannot be told by some of the rows."""
     n = X.shape[0]
     if n < PLANNED_FROM or not isinstance(how.metric, str) or how.metric == "precomputed":
         return {}
-    judging = _judging(X, labels, Judging(k=how.k, metric=how.metric, n_jobs=how.n_jobs))
-    plan = {SEARCHING: _searching(X, how)}
-    trust = _searching(np.random.default_rng(0).standard_normal((n, 2)), Contents(k=how.k)) if n > EXACT_UP_TO else 0.0
+    judging = _judging(X, labels, Judging(k=how.k, metric=how.metric, n_jobs=how.n_jobs), callback)
+    plan = {SEARCHING: search_seconds(X, how)}
+    Y = np.random.default_rng(0).standard_normal((n, 2))
+    trust = search_seconds(Y, Contents(k=how.k)) if n > EXACT_UP_TO else 0.0
     return plan | {f"{JUDGING} {each.title}": (0.0 if each.scores else judging) + trust for each in sources}
 
 
-def _searching(X: Any, how: Contents) -> float:
+def search_seconds(X: Any, how: Contents) -> float:
     """Seconds of a search for the neighbours of all rows, from a search among a few."""
     rows = _some(X, TRIALS[-1])
     start = time.perf_counter()
@@ -169,22 +182,23 @@ def _searching(X: Any, how: Contents) -> float:
     return (time.perf_counter() - start) * (X.shape[0] / rows.shape[0]) ** SEARCH
 
 
-def _judging(X: Any, labels: Any, judging: Judging) -> float:
+def _judging(X: Any, labels: Any, judging: Judging, callback: Told = unheard) -> float:
     """Seconds of judging a map of X."""
     n = X.shape[0]
     Y = np.random.default_rng(0).standard_normal((n, 2))
     most, fewer = (n, n) if n <= EXACT_UP_TO else (SAMPLED, FEWER if n > FEWER_FROM else SAMPLED)
-    seconds = _over_points(lambda some: judge(X, Y, None, replace(judging, sample=some)), fewer)
+    seconds = _over_points(lambda some: judge(X, Y, None, replace(judging, sample=some)), fewer, callback)
     classes = None if labels is None else check_labels(labels, n)
     if classes is not None and 2 <= classes.max() + 1 < n:
         seconds += _over_points(lambda some: silhouette(Y, classes, sample=some, n_jobs=judging.n_jobs), most)
     return seconds
 
 
-def _over_points(work: Callable[[int], Any], points: int) -> float:
+def _over_points(work: Callable[[int], Any], points: int, callback: Told = unheard) -> float:
     """Seconds of work on so many points, continued along a line from two trials on a few."""
     few, taken = max(2, points // 25), []
-    for some in (few, 2 * few):
+    for number, some in enumerate((few, 2 * few)):
+        callback(f"{some} points", number * FIRST_TRIAL)
         start = time.perf_counter()
         work(some)
         taken.append(time.perf_counter() - start)

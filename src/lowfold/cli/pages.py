@@ -35,4 +35,4 @@ def plan_of(table: Table | None, maps: Any, contents: Contents, progress: Progre
     if table is None or not progress.shown or not contents.judged:
         return {}
     with progress.running("judging by a few points, to tell the time"):
-        return plan_for_page(table.X, sources_of(maps), table.labels, contents)
+        return plan_for_page(table.X, sources_of(maps), table.labels, contents, progress.part)

@@ -219,7 +219,7 @@ def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
     plan = {}
     if progress.shown and worth_planning(X):
         with progress.running(f"{name} on a few rows, to tell the time"):
-            plan = plan_for(model, X)
+            plan = plan_for(model, X, progress.part)
     with progress.running(name, total, plan):
         try:
             watched.fit(X)
