@@ -8,7 +8,7 @@
 
 namespace lowfold {
 
-/// Out = scale A V + keep V + back B, for row-major blocks of COLUMNS vectors. Each row has one owner, and out may be B.
+/// Out = scale A V + keep V + back B, for row-major blocks of COLUMNS vectors. Each row has one owner; out may be B.
 /// T is the type of the vectors and sums; A may be narrower.
 template <int COLUMNS, class T, class Entry>
 void combine(const Context& context, SparseView<Entry> A, const T* V, const T* B, T scale, T keep, T back, T* out) {
@@ -49,12 +49,12 @@ void chebyshev_inplace(const Context& context, SparseView<Entry> A, T* V, double
     const double c = (high + low) / 2, e = (high - low) / 2;
     const double first = e / (top - c);
     const std::size_t size = A.rows * COLUMNS;
-    Buffer<T> first_of_two(V, V + size), second_of_two(size);  // on large pages, unlike what Python holds
+    Buffer<T> one(V, V + size), other(size);  // on large pages, unlike what Python holds
     const auto step = [&](const T* from, const T* back_from, double scale, double back, T* to) {
         combine<COLUMNS>(context, A, from, back_from, static_cast<T>(scale), static_cast<T>(-c * scale),
                          static_cast<T>(back), to);
     };
-    T *before = first_of_two.data(), *current = second_of_two.data();
+    T *before = one.data(), *current = other.data();
     step(before, nullptr, first / e, 0, current);
     double sigma = first;
     for (int j = 2; j <= degree; ++j) {
