@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import _VALID_METRICS
 from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
 
-from conftest import same_bits
+from conftest import cloud, same_bits
 from lowfold import UMAP, Epochs
 from lowfold.backend import reference_layout as reference
 from lowfold.neighbors.index import DIRECTION_METRICS, SPATIAL_METRICS
@@ -111,3 +111,14 @@ def test_sparse_rows_have_the_graph_of_dense_ones(metric, dtype):
     placed = sparse.transform(csr_array(new))
     assert KNeighborsClassifier(5).fit(sparse.embedding_, of).score(placed, of_new) > 0.95
     assert same_bits(sparse.transform(csr_array(X[:3])), sparse.embedding_[:3])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("k", [5, 15, 40])
+@pytest.mark.filterwarnings("ignore")
+def test_the_fuzzy_set_of_few_points_is_that_of_umap_learn(k, metric):
+    umap = pytest.importorskip("umap")
+    X = cloud(400, 10).astype(np.float32)
+    theirs = umap.UMAP(n_neighbors=k, metric=metric, transform_mode="graph").fit(X).graph_.toarray()  # none left out
+    ours = UMAP(n_neighbors=k, metric=metric, schedule=Epochs(n_epochs=1), init="random").fit(X).graph_.toarray()
+    assert np.abs(ours - theirs).max() < 1e-4

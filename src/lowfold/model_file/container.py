@@ -8,6 +8,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -108,7 +109,7 @@ def _header(file: BinaryIO, size: int, path: str) -> tuple[dict[str, Any], int]:
     return header, start
 
 
-def _array(file: BinaryIO, entry: Any, where: tuple[int, int, str], passed: _Passed) -> NDArray[Any]:
+def _array(file: BufferedReader, entry: Any, where: tuple[int, int, str], passed: _Passed) -> NDArray[Any]:
     """The array of an entry; where: the place of the first, the size and the name of the file."""
     start, size, path = where
     entry = entry if isinstance(entry, dict) else {}
@@ -126,7 +127,7 @@ def _array(file: BinaryIO, entry: Any, where: tuple[int, int, str], passed: _Pas
     content = np.empty(wanted, np.uint8)
     checksum, whole = 0, True
     for piece in passed.pieces(content):
-        whole = whole and file.readinto(piece) == len(piece)  # type: ignore[attr-defined]
+        whole = whole and file.readinto(piece) == len(piece)
         checksum = zlib.crc32(piece, checksum)
     if not whole or checksum != entry.get("crc32"):
         raise _damaged(path, f"the checksum of an array of shape {tuple(shape)} is wrong")
