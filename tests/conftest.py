@@ -168,3 +168,12 @@ def _no_test_hangs(request: pytest.FixtureRequest) -> Iterator[None]:
     faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=request.config.stash[_terminal])
     yield
     faulthandler.cancel_dump_traceback_later()
+
+
+def write_matlab_73(path: Any, chunks: Any = None, **arrays: Any) -> None:
+    """A MATLAB file of version 7.3: HDF5 with rows and columns exchanged, behind a header of MATLAB's."""
+    with pytest.importorskip("h5py").File(path, "w", userblock_size=512) as file:
+        for name, values in arrays.items():
+            file.create_dataset(name, data=values.T, chunks=chunks)
+    with path.open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + bytes([0, 2]) + b"IM")

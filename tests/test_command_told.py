@@ -140,7 +140,10 @@ def test_trials_for_a_plan_tell_the_share_before_each(monkeypatch):
     monkeypatch.setattr(estimates, "TRIALS", (50, 100))
     told = []
     estimates.plan_for(lowfold.PCA(), cloud(400, 4), lambda *trial: told.append(trial))
-    assert told == [("50 rows", 0.0), ("100 rows", 0.3)]
+    names, shares = zip(*told, strict=True)
+    assert names == ("13 rows", "50 rows", "100 rows")
+    work = np.array([0, 13, 50, 100]) ** 1.5
+    np.testing.assert_allclose(shares, work.cumsum()[:3] / work.sum())
 
 
 def test_info_looks_for_neighbours_once_and_says_of_each_dimension_what_is_wrong(tmp_path, monkeypatch, capsys):

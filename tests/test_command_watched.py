@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import lowfold
-from conftest import cloud
+from conftest import cloud, write_matlab_73
 from lowfold import MDS, METHODS, UMAP, KernelPCA, files
 from lowfold.backend import resources
 from lowfold.cli import comparing, embedding, estimates, main, progress
 from lowfold.comparison import PeakMemory
 from lowfold.estimator import share_listener
-from lowfold.files import single_cell
+from lowfold.files import hdf5, reading
 from lowfold.stress.starts import Runs
 
 
@@ -57,8 +57,7 @@ def test_stages_have_the_time_left_that_was_foreseen_at_the_pace_of_those_before
         assert shown.line().endswith("0:00, about 0:30 left")
         shown.stage("neighbours")
         clock(20)
-        assert "left" not in shown.line()
-        assert shown.line().endswith("0:20, longer than foreseen")
+        assert shown.line().endswith("0:20, longer than foreseen, about 0:30 left"), "as much again as it is late"
         shown.stage("eigenvectors")  # the first took twice as long, so will this one
         assert shown.line().endswith("0:20, about 0:40 left")
         clock(15)
@@ -93,7 +92,7 @@ def test_methods_that_are_compared_have_one_time_left(clock, shown):
         assert shown.line().startswith("comparing · judging pca · distances [")
 
 
-@pytest.mark.parametrize("ending", ["csv", "labelled.csv", "npy", "npz", "parquet", "feather", "h5ad"])
+@pytest.mark.parametrize("ending", ["csv", "labelled.csv", "npy", "npz", "parquet", "feather", "h5ad", "mat"])
 def test_a_file_tells_how_much_of_it_is_read_and_reads_the_same(ending, tmp_path, monkeypatch):
     X, labels = cloud(30_000, 3), np.array(["a", "b", "c"] * 10_000)
     path, name = tmp_path / f"x.{ending}", "label" if ending == "labelled.csv" else None
@@ -104,13 +103,17 @@ def test_a_file_tells_how_much_of_it_is_read_and_reads_the_same(ending, tmp_path
     elif ending in ("parquet", "feather"):
         columns = pytest.importorskip("pyarrow").table({f"y{axis + 1}": column for axis, column in enumerate(X.T)})
         if ending == "parquet":
-            pytest.importorskip("pyarrow.parquet").write_table(columns, path, row_group_size=7000)
+            pytest.importorskip("pyarrow.parquet").write_table(columns, path)  # in one group
+            monkeypatch.setattr(reading, "BATCH", 7000)
         else:
             pytest.importorskip("pyarrow.feather").write_feather(columns, path, chunksize=7000)
     elif ending == "h5ad":
-        monkeypatch.setattr(single_cell, "AT_ONCE", 10_000)
+        monkeypatch.setattr(hdf5, "AT_ONCE", 10_000)
         with pytest.importorskip("h5py").File(path, "w") as file:
             file["X"] = X
+    elif ending == "mat":
+        monkeypatch.setattr(hdf5, "AT_ONCE", 10_000)
+        write_matlab_73(path, X=X, more=X[:9])
     else:
         files.write(path, X, labels=labels if name else None)
     plain = files.read(path, labels=name)
@@ -137,14 +140,20 @@ def test_rows_that_are_placed_in_pieces_are_where_they_are_at_once(shown, monkey
 def test_trials_of_all_methods_tell_how_many_are_done(clock, shown):
     told = []
     estimates.needs_of_all(["pca", "unknown", "mds", "isomap"], cloud(40, 3), lambda *part: told.append(part))
-    assert [name for name, _ in told] == ["pca", "mds", "isomap"]
-    assert [share for _, share in told] == pytest.approx([0, 1 / 12, 11 / 12])
+    few, both = 1 / 12, 10**1.5 / (10**1.5 + 40**1.5)  # of all methods' time PCA's, of a method's the first trial's
+    assert [name for name, _ in told] == [f"{name}, {n} rows" for name in ("pca", "mds", "isomap") for n in (10, 40)]
+    shares = [0, few * both, few, (1 + 10 * both) * few, 11 * few, (11 + both) * few]
+    assert [share for _, share in told] == pytest.approx(shares)
     with shown.running("trying"):
-        shown.part("isomap", 0.75)
         clock(30)
+        shown.part("isomap", 0.75)
         shown.stage("eigenvectors")
         assert shown.line().startswith("trying · isomap · eigenvectors [")
         assert shown.line().endswith("0:30, about 0:10 left")
+        clock(4)
+        assert shown.line().endswith("0:34, about 0:06 left")
+        clock(9)
+        assert shown.line().endswith("0:43, longer than foreseen, about 0:03 left")
 
 
 def trials(n_iter=0, products=0, **seconds):

@@ -9,9 +9,9 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from conftest import cloud
+from conftest import cloud, write_matlab_73
 from lowfold import FileError
-from lowfold.files import read, write
+from lowfold.files import hdf5, read, write
 
 X = cloud(9, 3).round(3)
 SPECIES = np.array(["cat", "dog, small", "cow"] * 3)
@@ -123,11 +123,12 @@ def test_matlab_files_are_read(tmp_path):
     table = read(tmp_path / "a.mat", labels="y")
     np.testing.assert_array_equal(table.X, X)
     np.testing.assert_array_equal(table.labels, np.arange(9))
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "b.mat", "w", userblock_size=512) as file:
-        file["X"] = X.T
-    with (tmp_path / "b.mat").open("r+b") as file:
-        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + bytes([0, 2]) + b"IM")
+
+
+@pytest.mark.parametrize("chunks", [None, (2, 5)])
+def test_newer_matlab_files_are_read(tmp_path, chunks, monkeypatch):
+    monkeypatch.setattr(hdf5, "AT_ONCE", 7)
+    write_matlab_73(tmp_path / "b.mat", chunks, X=X)
     np.testing.assert_array_equal(read(tmp_path / "b.mat").X, X)
 
 

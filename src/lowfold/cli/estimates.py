@@ -12,7 +12,9 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,7 +49,8 @@ ITERATED = ("optimisation", "layout")
 SOLVED = 0.7  # in that of eigenvectors of a sparse graph: past a few thousand points a filter takes over from factors
 TRIAL_WORK = {"spectral": 1.0, "stress": 10.0, "force": 3.0}  # how long the trials of a method take beside each other
 RENEWED = 1.7  # what a product with a kernel made anew takes, beside making it; and more are needed of more rows
-FIRST_TRIAL = 0.3  # of two, the share of their time that the smaller one takes
+TRIAL_GROWTH = 1.5  # power of n in the time of a trial, of which no more is known
+FIRST_TRIAL = 0.3  # of two on points, the share of their time that the smaller one takes
 TELLING = 30_000_000  # bytes: a trial that needs less tells nothing about the estimate of memory
 FACTORS, MOST_FILL = 2.25, 1.6  # powers of n in the time and the memory of factors that fill in
 
@@ -85,11 +88,17 @@ class Trial:
 def needs_for(model: Estimator, X: Any, sizes: tuple[int, ...] | None = None, callback: Told = unheard) -> Needs | None:
     """About what a fit to X will need, by trials on so many rows; None where it cannot be done."""
     n = X.shape[0]
+    sizes = sizes or (TRIALS if n > TRIALS[-1] else (n,))
+    first = -(-sizes[0] // 4)  # it tells only how long the trials themselves will take, and loads what a fit needs
+    work = [size**TRIAL_GROWTH for size in (first, *sizes)]
     trials = []
     try:
         memory = _own_estimate(model, X, n)
-        for number, size in enumerate(sizes or (TRIALS if n > TRIALS[-1] else (n,))):
-            callback(f"{size} rows", number * FIRST_TRIAL)
+        callback(f"{first} rows", 0.0)
+        with suppress(LowfoldError, ValueError):  # too few for the model's neighbourhoods
+            _trial(model, _some(X, first))
+        for number, size in enumerate(sizes, start=1):
+            callback(f"{size} rows", sum(work[:number]) / sum(work))
             trials.append(_trial(model, _some(X, size)))
     except (LowfoldError, ValueError):
         return None
@@ -146,9 +155,15 @@ def needs_of_all(
     known = [name for name in names if name in METHODS]
     work = [TRIAL_WORK[METHODS[name].__module__.split(".")[1]] for name in known]
     for number, name in enumerate(known):
-        callback(name, sum(work[:number]) / sum(work))
-        found[name] = needs_for(METHODS[name](), X, sizes)
+        before, whole = sum(work[:number]), sum(work)
+        within = partial(_told_within, callback, name, before / whole, work[number] / whole)
+        found[name] = needs_for(METHODS[name](), X, sizes, within)
     return found
+
+
+def _told_within(callback: Told, name: str, before: float, share: float, trial: str, done: float) -> None:
+    """Tells of a trial of one method as a part of the trials of all."""
+    callback(f"{name}, {trial}", before + share * done)
 
 
 def plan_for_all(names: Iterable[str], X: Any, callback: Told) -> dict[str, float]:

@@ -4,7 +4,7 @@ The time left is known in three ways. Of what can be counted (rows of a file, ro
 from the share that is done, of each stage by itself. Of an optimisation it is at most what its largest number of
 iterations takes at the pace so far. Of all else it is what the stages took on a few of the rows, continued to all of
 them (`estimates.py`), and scaled by how long the stages that are over really took. Where a stage takes longer, the line
-says so.
+says so, and counts with as much again as it is late.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -35,6 +35,18 @@ INTERVAL = 0.1
 WIDTH = 24
 PIECES, SMALLEST_PIECE = 25, 500  # in which rows are placed, so that their share can be told
 TELLING = 0.3  # seconds: stages that were foreseen to take less tell nothing about the others
+
+
+class Foreseen(NamedTuple):
+    """Seconds left, and whether the work that goes on is late."""
+
+    seconds: float
+    late: bool
+
+    @classmethod
+    def of(cls, here: float, later: float = 0.0) -> Foreseen:
+        """Of the seconds left of this work and those after it; late work may go on as long again as it is late."""
+        return cls(abs(here) + later, here < 0)
 
 
 class Progress:
@@ -129,29 +141,30 @@ class Progress:
         if self._iteration > 1 and self._total:
             pace = (now - self._first_step) / (self._iteration - 1)
             most = pace * max(0, self._total - self._iteration)
-            if foreseen is None or foreseen >= most:
+            if foreseen is None or foreseen.late or foreseen.seconds >= most:
                 self._furthest = max(self._furthest, self._iteration / self._total)
                 return self._furthest, f", at most {_clock(most)} left"
-        if foreseen is not None:
-            self._furthest = max(self._furthest, elapsed / max(elapsed + foreseen, 1e-9))
-            return self._furthest, f", about {_clock(foreseen)} left"
-        if self._whole:
-            return self._whole, f", about {_clock(elapsed * (1 - self._whole) / self._whole)} left"
-        if self._done:
+        if foreseen is None and self._done:
             left = (now - self._share_start) * (1 - self._done) / self._done
             return self._done, f", about {_clock(left)} left" + (" of this stage" if self._stage else "")
-        return None, ", longer than foreseen" if self._planned in self.plan else ""
+        if foreseen is None:
+            return None, ""
+        self._furthest = max(self._furthest, elapsed / max(elapsed + foreseen.seconds, 1e-9))
+        return self._furthest, f"{', longer than foreseen' * foreseen.late}, about {_clock(foreseen.seconds)} left"
 
-    def _foreseen(self, now: float) -> float | None:
-        """Seconds left by the plan; None if there is none, or a stage takes longer than it says."""
-        if self._planned not in self.plan:
-            return sum(self.plan.values()) if self.plan and not self._planned else None
-        names = list(self.plan)
-        later = names[names.index(self._planned) + 1 :]
-        planned = sum(self.plan[name] for name in self._taken)
-        pace = sum(self._taken.values()) / planned if planned > TELLING else 1.0
-        here = pace * self.plan[self._planned] - (now - self._planned_start)
-        return here + pace * sum(self.plan[name] for name in later) if here >= 0 else None
+    def _foreseen(self, now: float) -> Foreseen | None:
+        """What is left by the plan, or by the share of the whole that is done; None if neither is known."""
+        spent = now - self._planned_start
+        if self._planned in self.plan:
+            names = list(self.plan)
+            planned = sum(self.plan[name] for name in self._taken)
+            pace = sum(self._taken.values()) / planned if planned > TELLING else 1.0
+            later = pace * sum(self.plan[name] for name in names[names.index(self._planned) + 1 :])
+            return Foreseen.of(pace * self.plan[self._planned] - spent, later)
+        if self._whole:
+            before = self._planned_start - self._start
+            return Foreseen.of(before * (1 - self._whole) / self._whole - spent)
+        return Foreseen.of(sum(self.plan.values())) if self.plan and not self._planned else None
 
     def _draw(self) -> None:
         if self._stop.wait(PATIENCE):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,12 @@ from lowfold.errors import FileError
 from lowfold.estimator import tell_share
 from lowfold.files.counted import counted
 from lowfold.files.delimited import read_delimited
+from lowfold.files.hdf5 import read_arrays
 from lowfold.files.images import read_images
 from lowfold.files.single_cell import read_h5ad
 from lowfold.files.table import Table, chosen, matrix, needed
+
+BATCH = 1 << 16  # rows of a parquet file that are read at once
 
 
 def read(path: Any, *, labels: str | None = None, name: str | None = None) -> Table:
@@ -74,7 +77,8 @@ def _mat(path: Path, labels: str | None, name: str | None) -> Table:
     except NotImplementedError:  # version 7.3 is HDF5, with rows and columns exchanged
         h5py = needed("h5py", "h5py", path)
         with h5py.File(path, "r") as file:
-            loaded = {key: np.asarray(value).T for key, value in file.items() if isinstance(value, h5py.Dataset)}
+            parts = {key: value for key, value in file.items() if isinstance(value, h5py.Dataset)}
+            loaded = {key: np.asarray(value).T for key, value in read_arrays(parts).items()}
     arrays = {key: value for key, value in loaded.items() if not key.startswith("__")}
     X = matrix(arrays[chosen(arrays, name, path)], path)
     return Table(X, _labels(arrays, labels, X.shape[0], path))
@@ -88,26 +92,28 @@ def _columns(path: Path, labels: str | None, name: str | None) -> Table:
 
 
 def _parquet(path: Path) -> Any:
-    file = needed("pyarrow.parquet", "pyarrow", path).ParquetFile(path)
-    if file.num_row_groups < 2:
-        return file.read()
-    return needed("pyarrow", "pyarrow", path).concat_tables(_in_turn(file.read_row_group, file.num_row_groups))
+    pyarrow, parquet = needed("pyarrow", "pyarrow", path), needed("pyarrow.parquet", "pyarrow", path)
+    file = parquet.ParquetFile(path)
+    batches = _in_turn(file.iter_batches(BATCH), lambda batch: batch.num_rows, file.metadata.num_rows)
+    return pyarrow.Table.from_batches(batches, file.schema_arrow)
 
 
 def _feather(path: Path) -> Any:
     pyarrow, ipc = needed("pyarrow", "pyarrow", path), needed("pyarrow.ipc", "pyarrow", path)
     with pyarrow.OSFile(str(path)) as source:
         file = ipc.open_file(source)
-        return pyarrow.Table.from_batches(_in_turn(file.get_batch, file.num_record_batches), file.schema)
+        batches = map(file.get_batch, range(file.num_record_batches))
+        return pyarrow.Table.from_batches(_in_turn(batches, lambda _: 1, file.num_record_batches), file.schema)
 
 
-def _in_turn(piece: Callable[[int], Any], count: int) -> list[Any]:
-    """The pieces of a file one after another; who listens hears how far it is."""
-    pieces = []
-    for number in range(count):
-        pieces.append(piece(number))
-        tell_share(number + 1, count)
-    return pieces
+def _in_turn(batches: Iterable[Any], size: Callable[[Any], int], whole: int) -> list[Any]:
+    """The batches of a file one after another; who listens hears how far it is."""
+    read, done = [], 0
+    for batch in batches:
+        read.append(batch)
+        done += size(batch)
+        tell_share(done, whole)
+    return read
 
 
 def from_columns(columns: dict[str, Any], labels: str | None, path: Any) -> Table:

@@ -10,12 +10,11 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from lowfold.errors import FileError
-from lowfold.estimator import tell_share
 from lowfold.files.counted import Counted
+from lowfold.files.hdf5 import read_array, read_arrays
 from lowfold.files.table import Table, needed
 from lowfold.types import Floats
 
-AT_ONCE = 4_000_000  # values that are read between two words about how many are
 COPIED = 1 << 22  # bytes that are copied at once
 
 
@@ -38,29 +37,16 @@ def _places(name: str | None) -> list[str]:
 
 def _matrix(part: Any, path: Any) -> Any:
     if not hasattr(part, "keys"):
-        return _read(part, 0, part.size)
+        return read_array(part, 0, part.size)
     shape = tuple(int(side) for side in part.attrs.get("shape", part.attrs.get("h5sparse_shape", ())))
     kind = part.attrs.get("encoding-type", part.attrs.get("h5sparse_format", ""))
     if len(shape) != 2 or not {"data", "indices", "indptr"} <= set(part):
         raise FileError(f"{path} holds an X that is neither an array nor a sparse matrix.")
     make = csc_array if "csc" in str(kind) else csr_array
-    count = part["data"].size
-    data, indices = (_read(part[name], at * count, 2 * count) for at, name in enumerate(("data", "indices")))
-    X = make((data, indices, part["indptr"][:]), shape=shape)
+    stored = read_arrays({name: part[name] for name in ("data", "indices", "indptr")})
+    X = make((stored["data"], stored["indices"], stored["indptr"]), shape=shape)
     X.check_format(full_check=True)
     return csr_array(X)
-
-
-def _read(part: Any, before: int, whole: int) -> Any:
-    """All of an array, some rows at a time: how many values are read is told, of so many, after those before."""
-    if part.ndim == 0:
-        return part[()]
-    out = np.empty(part.shape, part.dtype)
-    step = max(1, AT_ONCE * len(part) // max(1, part.size))
-    for begin in range(0, len(part), step):
-        out[begin : begin + step] = part[begin : begin + step]
-        tell_share(before + part.size * min(1.0, (begin + step) / len(part)), whole)
-    return out
 
 
 def _observation(file: Any, name: str, path: Any) -> Any:
