@@ -3,8 +3,8 @@
 Everything is imported when it is first used: a program waits for the parts that it needs, and for no others.
 """
 
+import gc
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from lowfold.stress.start import Starts
     from lowfold.types import Components, Neighbors, Report, Step
 
-__version__ = version("lowfold")
+__version__: str  # asked for seldom, and slow to find
 
 _PACKAGES = ("datasets", "explorer", "files", "markov", "metrics", "plot")
 _NAMES = {
@@ -98,11 +98,24 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
-        return import_module(f"lowfold.{name}")
+        return _imported(f"lowfold.{name}")
+    if name == "__version__":
+        return globals().setdefault(name, import_module("importlib.metadata").version("lowfold"))
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'lowfold' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
+    found = globals()[name] = getattr(_imported(_MODULE_OF[name]), name)
     return found
+
+
+def _imported(module: str) -> Any:
+    """The module. What it imports stays: to look for garbage all the while would take a fifth of the time."""
+    looks = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        if looks:
+            gc.enable()
 
 
 def __dir__() -> list[str]:
