@@ -26,7 +26,8 @@ MOMENTS = 8
 IN_CHILD = "interrupted"
 MNIST, REDUCED, FLOW = "mnist", "mnist50", "flow_1m"
 
-MODELS = {"DiffusionMap of nearest points": lambda: lowfold.DiffusionMap(graph="nearest")}  # others by their defaults
+# Others by their defaults.
+MODELS = {"DiffusionMap of nearest points": lambda: lowfold.DiffusionMap(graph="nearest", sigma="local")}
 
 # The method, the data and how many rows of them: as large as a person would still wait for.
 FITS = (

@@ -13,6 +13,8 @@ LIBRARIES = (
     "numpy",
     "scipy",
     "scikit-learn",
+    "openTSNE",
+    "scikit-learn-intelex",
     "umap-learn",
     "tapkee",
     "pyamg",

@@ -27,6 +27,7 @@ SCRIPTS = (
     "stress",
     "metrics",
     "directions",
+    "interrupts",
     "explorer",
 )
 

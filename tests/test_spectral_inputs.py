@@ -89,6 +89,18 @@ def test_a_width_too_small_leaves_points_alone_and_is_refused():
         DiffusionMap(sigma=1e-4, graph="nearest").fit(cloud())
 
 
+@pytest.mark.parametrize("graph", ["dense", "nearest"])
+def test_a_point_too_far_for_the_width_of_the_data_is_named(graph):
+    X = cloud(100, 3)
+    X[7] = 40
+    with pytest.raises(DataError, match=r"1 of 100 points \(the first is point 7\) lie so far .*use sigma='local'"):
+        DiffusionMap(graph=graph).fit(X)
+    assert np.isfinite(DiffusionMap(graph=graph, sigma="local").fit_transform(X)).all()
+    X[7] = 1e6
+    with pytest.raises(DataError, match=r"for sigma='local'. Leave them out, or give a larger sigma"):
+        DiffusionMap(graph=graph, sigma="local").fit(X)
+
+
 def test_a_width_too_large_makes_all_points_equal_and_the_map_stays_finite():
     model = DiffusionMap(sigma=1e8).fit(cloud())
     assert np.isfinite(model.embedding_).all()

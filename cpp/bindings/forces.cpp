@@ -179,7 +179,7 @@ void advance(const Block<float>& Y, const Block<float>& velocity, const std::opt
 
 std::tuple<NewArray<float, 1>, NewArray<float, 1>> bounds(const Matrix<float>& Y) {
     auto low = new_vector<float>(Y.shape(1)), high = new_vector<float>(Y.shape(1));
-    column_bounds(view(Y), low.data(), high.data());
+    run(1, [&](const Context&) { column_bounds(view(Y), low.data(), high.data()); });
     return {low, high};
 }
 

@@ -32,11 +32,17 @@ void bind_typed(nb::module_& m) {
     });
     m.def("components", [](const Sparse<T>& graph) {
         auto out = new_vector<std::int32_t>(std::get<0>(graph).shape(0) - 1);
-        run(1, [&](const Context&) { find_components(view(graph), out.data()); });
+        run(1, [&](const Context& context) {
+            alone(context, [&](Worker& worker) { find_components(view(graph), out.data(), worker); });
+        });
         return out;
     });
     m.def("banded_order", [](const Sparse<T>& graph) {
-        return array(run(1, [&](const Context&) { return banded_order(view(graph)); }));
+        Buffer<std::int32_t> order;
+        run(1, [&](const Context& context) {
+            alone(context, [&](Worker& worker) { order = banded_order(view(graph), worker); });
+        });
+        return array(std::move(order));
     });
     m.def("permuted", [](const Sparse<T>& A, const Vector<std::int32_t>& order, bool ascending, int threads) {
         const std::size_t n = view(A).rows;

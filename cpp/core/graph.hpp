@@ -130,17 +130,20 @@ class SymmetricGraph {
 /// For each point of a symmetric graph the lowest point that it hangs together with. Trees of points are merged along
 /// the edges, and paths to their roots halved on the way (Tarjan and van Leeuwen 1984). Cost about the edges.
 template <class T>
-void find_components(SparseView<T> graph, std::int32_t* lowest) {
+void find_components(SparseView<T> graph, std::int32_t* lowest, Worker& worker) {
+    constexpr std::size_t ROWS_AT_ONCE = 4096;
     for (std::size_t i = 0; i < graph.rows; ++i) lowest[i] = static_cast<std::int32_t>(i);
     const auto root = [&](std::int32_t i) {
         while (lowest[i] != i) i = lowest[i] = lowest[lowest[i]];
         return i;
     };
-    for (std::size_t i = 0; i < graph.rows; ++i)
+    for (std::size_t i = 0; i < graph.rows; ++i) {
+        if (i % ROWS_AT_ONCE == 0) worker.check();
         for (auto at = graph.begin[i]; at < graph.begin[i + 1]; ++at) {
             const auto a = root(static_cast<std::int32_t>(i)), b = root(graph.columns[at]);
             lowest[std::max(a, b)] = std::min(a, b);
         }
+    }
     for (std::size_t i = 0; i < graph.rows; ++i) lowest[i] = root(static_cast<std::int32_t>(i));
 }
 

@@ -48,6 +48,12 @@ class Worker {
 /// The first exception stops the rest and is thrown again here, after every thread has left the body.
 void parallel_for(const Context& context, std::size_t items, const std::function<void(std::size_t, Worker&)>& body);
 
+/// Calls body(worker) on the calling thread alone: for work that cannot be cut, but is to hear that it shall stop.
+template <class Body>
+void alone(const Context& context, const Body& body) {
+    parallel_for(context, 1, [&](std::size_t, Worker& worker) { body(worker); });
+}
+
 /// Cuts [0, n) into pieces of at most `grain` and calls body(begin, end, worker) for each.
 template <class Body>
 void parallel_ranges(const Context& context, std::size_t n, std::size_t grain, const Body& body) {

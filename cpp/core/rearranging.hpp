@@ -11,7 +11,8 @@ namespace lowfold {
 /// reversed. Each component is gone through in breadth, from a point with the fewest neighbours on, and the neighbours
 /// of a point by their own numbers of neighbours. Cost: the entries, sorted row by row; one thread.
 template <class T>
-Buffer<std::int32_t> banded_order(SparseView<T> A) {
+Buffer<std::int32_t> banded_order(SparseView<T> A, Worker& worker) {
+    constexpr std::size_t ROWS_AT_ONCE = 4096;
     const std::size_t n = A.rows;
     const auto degree = [&](std::int32_t i) { return A.begin[i + 1] - A.begin[i]; };
     Buffer<std::int32_t> starts(n), order;
@@ -28,6 +29,7 @@ Buffer<std::int32_t> banded_order(SparseView<T> A) {
     for (const std::int32_t start : starts) {
         add(start);
         for (; next < order.size(); ++next) {
+            if (next % ROWS_AT_ONCE == 0) worker.check();
             const auto first = static_cast<std::ptrdiff_t>(order.size());
             for (auto at = A.begin[order[next]]; at < A.begin[order[next] + 1]; ++at) add(A.columns[at]);
             std::stable_sort(order.begin() + first, order.end(), [&](auto a, auto b) { return degree(a) < degree(b); });

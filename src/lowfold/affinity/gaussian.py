@@ -73,7 +73,14 @@ def check_width(W_sums: NDArray[np.float64], own: float, sigma: object) -> None:
     """Raises DataError where sigma is so small that a point has no affinity to any other; own is that to itself."""
     alone = np.flatnonzero(W_sums - own <= 1e-14 * np.maximum(own, 1.0))
     if len(alone) and len(W_sums) > 1:
+        points = f"{len(alone)} of {len(W_sums)} points (the first is point {alone[0]})"
+        if isinstance(sigma, str):
+            other = "" if sigma == "local" else "use sigma='local', by which each point has its own, "
+            raise DataError(
+                f"{points} lie so far from all others that they have no affinity to any, with the width that the data "
+                f"give for sigma={sigma!r}. Leave them out, {other}or give a larger sigma."
+            )
         raise DataError(
-            f"sigma={sigma} is so small that {len(alone)} of {len(W_sums)} points (the first is point {alone[0]}) "
-            f"have no affinity to any other. Use a larger sigma, or the default, which is chosen by the data."
+            f"sigma={sigma} is so small that {points} have no affinity to any other. Use a larger sigma, or the "
+            f"default, which is chosen by the data."
         )

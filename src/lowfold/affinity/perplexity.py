@@ -13,7 +13,7 @@ from lowfold.backend.embedding_protocol import Sparse
 from lowfold.errors import DataError, ParameterError
 from lowfold.types import Floats, Indices
 
-Perplexity: TypeAlias = float | tuple[float, ...]
+Perplexity: TypeAlias = float | tuple[float, ...] | list[float]
 
 WIDTH = 3  # neighbours for each unit of perplexity: beyond them affinities are negligible (van der Maaten 2014)
 
@@ -25,7 +25,7 @@ def neighbors_needed(perplexity: Perplexity, n: int) -> int:
         raise DataError(f"X has n_samples = {n}; affinities need other points. Pass at least 2 samples.")
     if not values or not all(_is_number(value) and value >= 1 for value in values):
         raise ParameterError(
-            f"perplexity={perplexity!r} must be a number of at least 1, or a tuple of such numbers. "
+            f"perplexity={perplexity!r} must be a number of at least 1, or several such numbers. "
             f"Use for example perplexity=30.0 or perplexity=(10.0, 100.0)."
         )
     largest = max(values)

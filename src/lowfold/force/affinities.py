@@ -25,10 +25,12 @@ ORDER_NEIGHBORS = 8  # of each point: enough to put neighbours near each other i
 class Affinities(ABC):
     """Affinities between the training points, and from new points to them.
 
-    order (n,): the points in an order in which neighbours lie near each other in memory; the entries are in it.
+    order (n,): the points in an order in which neighbours lie near each other in memory; the entries are in it. degree:
+    the mean sum of a row, before the entries are brought to a total.
     """
 
     order: NDArray[np.intp]
+    degree: float = 1.0
 
     @abstractmethod
     def entries(self, total: float, threads: int) -> Sparse:
@@ -93,9 +95,12 @@ class NeighborAffinities(Affinities):
 
 
 class GivenAffinities(Affinities):
-    """A symmetric matrix of the user's own; what is on its diagonal is passed over."""
+    """A symmetric matrix of the user's own; what is on its diagonal is passed over.
 
-    def __init__(self, W: Any) -> None:
+    as_it_is: neither its rows nor the whole of it are brought to another sum.
+    """
+
+    def __init__(self, W: Any, *, as_it_is: bool = False) -> None:
         W = csr_array(W, dtype=np.float64, copy=True)
         W.setdiag(0)
         W.eliminate_zeros()
@@ -109,11 +114,13 @@ class GivenAffinities(Affinities):
         entries = W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data
         self.order = native.kernels.banded_order(entries).astype(np.intp)
         self._W, self._sums = W, sums
+        self._as_it_is = as_it_is
+        self.degree = float(sums.mean()) if as_it_is else 1.0
 
     def entries(self, total: float, threads: int) -> Sparse:
         """In the good order; rows are first brought to the same sum where the total asks for that."""
         n = len(self.order)
-        W = self._W / self._W.sum() if total == 1 else self._rows(total / n)
+        W = self._W if self._as_it_is else self._W / self._W.sum() if total == 1 else self._rows(total / n)
         W = csr_array((W + W.T) / 2)[self.order][:, self.order].tocsr()
         W.sort_indices()
         self._joint = float(_information(W.data))
@@ -141,7 +148,8 @@ class GivenAffinities(Affinities):
         filled = np.arange(shape[1]) < counts[:, None]
         neighbors, P = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
         neighbors[filled] = rows.indices
-        P[filled] = rows.data / np.repeat(np.asarray(rows.sum(axis=1)), counts)
+        sums = np.ones(len(counts)) if self._as_it_is else np.asarray(rows.sum(axis=1))
+        P[filled] = rows.data / np.repeat(sums, counts)
         return neighbors, P
 
     def forget(self) -> None:
@@ -154,11 +162,11 @@ class GivenAffinities(Affinities):
 
 
 def affinities_of(
-    data: inputs.Data, perplexity: Perplexity, settings: Settings, threads: int
+    data: inputs.Data, perplexity: Perplexity, settings: Settings, threads: int, *, as_they_are: bool
 ) -> NeighborAffinities | GivenAffinities:
-    """By perplexity, or as given."""
+    """By perplexity, or as given; as_they_are: without bringing those to any sum."""
     if data.kind == inputs.AFFINITY:
-        return GivenAffinities(data.values)
+        return GivenAffinities(data.values, as_it_is=as_they_are)
     return NeighborAffinities(data, perplexity, settings, threads)
 
 

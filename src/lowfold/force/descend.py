@@ -38,7 +38,7 @@ class Descent:
     the last phase with a tolerance ended by it; unfinished: whether it ran out of iterations instead. diverged: whether
     the loss left the range of numbers, or rose far above what it was. pace: factor of the steps, lowered where they
     proved too long. promise: the share of the loss that one more step of a safe length would take off it; None unless
-    the optimisation went to its end.
+    the optimisation went to its end. cut_short: whether somebody else ended it, wherever it was on its way.
     """
 
     def __init__(self, problem: ForceProblem, Y: Floats) -> None:
@@ -50,6 +50,7 @@ class Descent:
         self.history: list[tuple[int, float]] = []
         self.converged = self.unfinished = self.diverged = False
         self.pace = 1.0
+        self.cut_short = False
         self.promise: float | None = None
         self._ended_by_itself = False
         self._best = self.Y.copy()
@@ -195,7 +196,8 @@ class Descent:
         self._best_loss = self._first_loss = self._start_loss = np.inf
 
     def settle(self) -> None:
-        """Takes the loss where the points are now; if they diverged, returns to the best place that was seen."""
+        """Takes the loss where the points are now; if they diverged, or were stopped on their way, returns to the best
+        place that was seen."""
         forces = self.problem.forces(self.Y)
         self._take(forces)
         self.promise = self._promised(forces) if self._ended_by_itself else None
@@ -203,7 +205,9 @@ class Descent:
         allowed = RISE * max(abs(self._best_loss), 1.0)
         self.diverged = self.diverged or not np.isfinite(self._objective) or worse > allowed or self._hurries()
         self.converged = self.converged and not self.diverged
-        if self.diverged and np.isfinite(self._best_loss):
+        astray = self.diverged or (self.cut_short and worse > 0)
+        self.cut_short = False
+        if astray and np.isfinite(self._best_loss):
             self.Y = self._best.copy()
             self.history.pop()
             self._take(self.problem.forces(self.Y))

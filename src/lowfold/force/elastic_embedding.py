@@ -1,7 +1,7 @@
 """Elastic embedding (Carreira-Perpinan 2010).
 
 E(Y; lambda) = sum_ij w+_ij |y_i - y_j|^2 + lambda sum_ij w-_ij exp(-|y_i - y_j|^2): Laplacian eigenmaps' energy, and a
-repulsion instead of their constraint. w+ are neighbour affinities (row sums near 1), or those given with
+repulsion instead of their constraint. w+ are neighbour affinities (row sums near 1), or just those given with
 metric="affinity"; w-_ij = m_i m_j with masses m, or any that are given. At lambda -> 0 everything lies in one point,
 which opens along the Laplacian's lowest eigenvectors as lambda grows; following the minimum from there (homotopy)
 avoids poor ones. Steps are divided by each point's stiffness 4 sum_j w+_ij, the diagonal of the attraction's Hessian,
@@ -18,7 +18,7 @@ from lowfold.affinity.perplexity import WIDTH, scales
 from lowfold.force.descend import Course
 from lowfold.force.homotopy import Homotopy
 from lowfold.force.method import ForceMethod
-from lowfold.force.problem import NONE, ForceProblem
+from lowfold.force.problem import NONE
 from lowfold.force.repulsion import Engine
 from lowfold.force.schedule import Annealed, Phase, schedule_of
 from lowfold.force.spectral_direction import MOST_FILL, SpectralDirection
@@ -50,9 +50,10 @@ class ElasticEmbedding(ForceMethod):
     def _optimise(self, phases: list[Phase], along: Course | None = None) -> Iterator[Step]:
         """Follows the minimum over the strengths; the last one as long as the schedule says."""
         problem = self._descent.problem
-        along = along or self._course(problem)
+        if along is None and isinstance(schedule_of(self.schedule), Annealed):  # a classical one's steps are its own
+            along = SpectralDirection.where_it_wins(problem)
         self._steps = "stiffness" if along is None else "spectral direction"
-        strengths = self._homotopy.strengths(problem.n)
+        strengths = self._homotopy.strengths(problem.n, self._affinities.degree)
         self.path_: list[tuple[float, Floats]] = []
         last = ("descent", "cooling") if along is None else ("descent",)  # only momentum has to be cooled
         descent = [phase for phase in phases if phase.name in last]
@@ -67,11 +68,6 @@ class ElasticEmbedding(ForceMethod):
         self._descent.turn_to(problem)
         yield from super()._optimise(descent, along)
 
-    def _course(self, problem: ForceProblem) -> SpectralDirection | None:
-        """The spectral direction where it wins; steps of a classical schedule are the user's own."""
-        annealed = isinstance(schedule_of(self.schedule), Annealed)
-        return SpectralDirection.where_it_wins(problem) if annealed else None
-
     def _finished(self, findings: dict[str, object]) -> Floats:
         Y = super()._finished(findings)
         findings["steps"] = self._steps
@@ -81,9 +77,6 @@ class ElasticEmbedding(ForceMethod):
 
     def _steps_before(self, n_samples: int) -> int:
         return AT_EACH_STRENGTH * (len(self._homotopy.strengths(n_samples)) - 1)
-
-    def _constant(self, total: float) -> float:
-        return 0.0
 
     def _strength(self) -> float:
         return self._homotopy.strength

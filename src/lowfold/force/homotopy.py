@@ -22,7 +22,9 @@ class Homotopy:
     """The way to a strength: `ElasticEmbedding(strength=Homotopy(strength=1.0, steps=30))`."""
 
     strength: float = option(0.1, above=0, help="strength lambda of the repulsion")
-    steps: int = option(12, low=1, help="number of strengths, in equal ratios, on the way from 1 / n_samples")
+    steps: int = option(
+        12, low=1, help="number of strengths, in equal ratios, on the way from the mean sum of w+ / n_samples"
+    )
     mass: np.ndarray | None = option(
         None, help="array of each point's mass: points repel each other by the product of theirs; None: 1 each"
     )
@@ -30,9 +32,9 @@ class Homotopy:
         None, help="matrix of the weights w- by which each pair repels each other, dense or sparse; None: by mass"
     )
 
-    def strengths(self, n: int) -> NDArray[np.float64]:
-        """The strengths passed through for n points."""
-        return np.geomspace(min(1 / n, self.strength), self.strength, self.steps)
+    def strengths(self, n: int, degree: float = 1.0) -> NDArray[np.float64]:
+        """The strengths passed through for n points whose affinities have this sum on average."""
+        return np.geomspace(min(degree / n, self.strength), self.strength, self.steps)
 
     def masses(self, n: int) -> Floats | None:
         """The masses, checked."""

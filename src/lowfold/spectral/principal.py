@@ -89,9 +89,11 @@ def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpa
 def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
     """One vector after another: b <- A b / |A b| until A b = lam b, then A <- A - lam b b^T (deflation).
 
-    One more than is wanted, where there is one: its value says how far the wanted ones are from the rest.
+    A is the smaller of Xc^T Xc and Xc Xc^T, as above. One more than is wanted, where there is one: its value says how
+    far the wanted ones are from the rest.
     """
-    A, total = _scaled(X.scatter())
+    n, D = X.shape
+    A, total = _scaled(X.scatter() if n >= D else X.gram())
     count = min(m + 1, len(A))
     values, vectors = np.zeros(count), np.zeros((len(A), count))
     iterations, worst = 0, 0.0
@@ -114,7 +116,8 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
     order = np.argsort(-values, kind="stable")
     values, vectors = np.maximum(values[order], 0) * total, vectors[:, order]
     gap = float(values[m - 1] - values[m]) if count > m else None
-    return _said("power", Eigenpairs(values[:m], vectors[:, :m], total, worst, gap, iterations))
+    vectors = vectors[:, :m] if n >= D else _orthonormal(X.transposed_times(vectors[:, :m]))
+    return _said("power", Eigenpairs(values[:m], vectors, total, worst, gap, iterations))
 
 
 def with_canonical_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
