@@ -132,33 +132,6 @@ def test_newer_matlab_files_are_read(tmp_path, chunks, monkeypatch):
     np.testing.assert_array_equal(read(tmp_path / "b.mat").X, X)
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
-def test_annotated_matrices_go_there_and_back(tmp_path, kind):
-    anndata = pytest.importorskip("anndata")
-    pandas = pytest.importorskip("pandas")
-    values = {"dense": X, "csr": scipy.sparse.csr_matrix(X), "csc": scipy.sparse.csc_matrix(X)}[kind]
-    obs = pandas.DataFrame({"kind": pandas.Categorical(SPECIES), "depth": np.arange(9.0)}, index=list("abcdefghi"))
-    anndata.AnnData(values, obs=obs).write_h5ad(tmp_path / "a.h5ad")
-    table = read(tmp_path / "a.h5ad", labels="kind")
-    np.testing.assert_allclose(table.X if kind == "dense" else table.X.toarray(), X)
-    np.testing.assert_array_equal(table.labels, SPECIES)
-    np.testing.assert_array_equal(read(tmp_path / "a.h5ad", labels="depth").labels, np.arange(9.0))
-    write(tmp_path / "b.h5ad", X[:, :2], method="tsne", source=tmp_path / "a.h5ad")
-    back = anndata.read_h5ad(tmp_path / "b.h5ad")
-    np.testing.assert_array_equal(back.obsm["X_tsne"], X[:, :2])
-    assert list(back.obs["kind"]) == list(SPECIES)
-    np.testing.assert_array_equal(read(tmp_path / "b.h5ad", name="X_tsne").X, X[:, :2])
-    with pytest.raises(FileError, match="no obs column 'type'"):
-        read(tmp_path / "a.h5ad", labels="type")
-
-
-def test_a_new_annotated_matrix_holds_the_embedding_alone(tmp_path):
-    write(tmp_path / "a.h5ad", X, method="umap")
-    np.testing.assert_array_equal(read(tmp_path / "a.h5ad", name="X_umap").X, X)
-    anndata = pytest.importorskip("anndata")
-    np.testing.assert_array_equal(anndata.read_h5ad(tmp_path / "a.h5ad").obsm["X_umap"], X)
-
-
 def test_folders_of_images_are_rows_of_grey_and_folders_are_labels(tmp_path):
     Image = pytest.importorskip("PIL.Image")
     for kind in ("a", "b"):
@@ -179,19 +152,52 @@ def test_folders_of_images_are_rows_of_grey_and_folders_are_labels(tmp_path):
         read(tmp_path)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "feather", "h5ad"])
-def test_a_missing_package_is_asked_for_by_name(tmp_path, monkeypatch, ending):
-    path = text(tmp_path / f"a.{ending}", "x")
-    real = importlib.import_module
+@pytest.fixture
+def without(monkeypatch):
+    """without(name): from now on the package cannot be imported."""
+    real, missing = importlib.import_module, set()
 
-    def without(name, *rest):
-        if name.split(".")[0] in ("pyarrow", "h5py"):
+    def imported(name, *rest):
+        if name.split(".")[0] in missing:
             raise ImportError(name)
         return real(name, *rest)
 
-    monkeypatch.setattr(importlib, "import_module", without)
-    with pytest.raises(FileError, match=r"needs the package (pyarrow|h5py).*lowfold\[files\]"):
+    monkeypatch.setattr(importlib, "import_module", imported)
+    return missing.add
+
+
+def asks_for(package):
+    return pytest.raises(FileError, match=rf"needs the package {package}.*pip install {package}.*lowfold\[files\]")
+
+
+@pytest.mark.parametrize(("ending", "package"), [("parquet", "pyarrow"), ("feather", "pyarrow"), ("h5ad", "h5py")])
+def test_a_missing_package_is_asked_for_by_name(tmp_path, without, ending, package):
+    path = tmp_path / f"a.{ending}"
+    write(path, X)
+    before = path.read_bytes()
+    without(package)
+    with asks_for(package):
         read(path)
+    with asks_for(package):
+        write(path, X + 1)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_images_ask_for_pillow_by_name(tmp_path, without):
+    (tmp_path / "a.png").write_bytes(b"")
+    without("PIL")
+    with asks_for("pillow"):
+        read(tmp_path)
+
+
+def test_newer_matlab_files_ask_for_h5py_by_name_and_older_ones_do_not(tmp_path, without):
+    write_matlab_73(tmp_path / "b.mat", X=X)
+    scipy.io.savemat(tmp_path / "a.mat", {"X": X})
+    without("h5py")
+    with asks_for("h5py"):
+        read(tmp_path / "b.mat")
+    np.testing.assert_array_equal(read(tmp_path / "a.mat").X, X)
 
 
 @pytest.mark.parametrize("ending", ["npy", "npz", "parquet", "feather", "h5ad", "mat"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+import tracemalloc
 import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -136,19 +138,65 @@ def test_other_files_and_later_versions_are_told_from_damaged_ones(tmp_path):
         load(path)
 
 
-def test_sizes_are_compared_with_the_file_before_anything_is_read(tmp_path):
-    path = tmp_path / "m"
-    for header in (b"", b"{}", json.dumps({"arrays": [{"dtype": "<f8", "shape": [2**40], "place": 0}]}).encode()):
-        path.write_bytes(b"LOWFOLD1" + len(header).to_bytes(8, "little") + header)
-        with pytest.raises(FileError, match="damaged"):
-            load(path)
-    path.write_bytes(b"LOWFOLD1" + (2**60).to_bytes(8, "little"))
+def raw(path, header, content=b""):
+    """A file of this header, whatever it says, and these bytes behind it."""
+    text = header if isinstance(header, bytes) else json.dumps(header | {"size": len(content)}).encode()
+    filled = -(-(16 + len(text)) // 64) * 64
+    path.write_bytes((b"LOWFOLD1" + len(text).to_bytes(8, "little") + text).ljust(filled, b"\0") + content)
+    return path
+
+
+def entry(place, shape, content, dtype="|u1"):
+    return {"dtype": dtype, "shape": shape, "place": place, "crc32": zlib.crc32(content)}
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (b"", "no JSON"),
+        (b"{}", "lists no arrays"),
+        ({"arrays": [entry(0, [2**40], b"", "<f8")]}, r"shape \(1099511627776,\) does not fit into its 0 bytes"),
+        ({"arrays": [entry(0, [2**47] * 8, b"", "<f8")]}, "does not fit"),
+        ({"arrays": [entry(2**47, [1], b"")]}, "does not fit"),
+        ({"arrays": [entry(-1, [1], b"")]}, "no type, shape or place"),
+        ({"arrays": [entry(0, [-1], b"")]}, "no type, shape or place"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_sizes_are_compared_with_the_file_before_anything_is_read(header, said, tmp_path):
+    with pytest.raises(FileError, match=f"damaged: .*{said}"):
+        load(raw(tmp_path / "m", header))
+
+
+def test_a_header_longer_than_the_file_and_a_tree_without_end_are_refused(tmp_path):
+    (tmp_path / "m").write_bytes(b"LOWFOLD1" + (2**60).to_bytes(8, "little"))
     with pytest.raises(FileError, match="does not fit"):
-        load(path)
+        load(tmp_path / "m")
     deep = b'{"arrays": [], "size": 0, "model": ' + b'{"list": [' * 100_000 + b"]}" * 100_000 + b"}"
-    path.write_bytes(b"LOWFOLD1" + len(deep).to_bytes(8, "little") + deep)
     with pytest.raises(FileError):
-        load(path)
+        load(raw(tmp_path / "m", deep))
+
+
+def test_arrays_that_share_bytes_are_refused_before_any_is_read(tmp_path):
+    content = bytes(1 << 20)
+    whole = entry(0, [len(content)], content)
+    tail = entry(len(content) - 1, [1], b"\0")
+    for arrays in ([whole] * 200, [tail, whole], [whole, entry(0, [1], b"\0")]):
+        raw(tmp_path / "m", {"arrays": arrays}, content)
+        tracemalloc.start()
+        try:
+            with pytest.raises(FileError, match="begins inside of another"):
+                load(tmp_path / "m")
+            assert tracemalloc.get_traced_memory()[1] < len(content)
+        finally:
+            tracemalloc.stop()
+
+
+def test_arrays_without_numbers_and_arrays_in_any_order_share_nothing(tmp_path):
+    content = bytes(range(128))
+    arrays = [entry(64, [64], content[64:]), entry(64, [0, 3], b""), entry(0, [64], content[:64]), entry(128, [0], b"")]
+    _, found = container.read(raw(tmp_path / "m", {"arrays": arrays}, content))
+    assert [array.tobytes() for array in found] == [content[64:], b"", content[:64], b""]
 
 
 def test_a_file_takes_its_name_only_when_it_is_complete(tmp_path, monkeypatch):

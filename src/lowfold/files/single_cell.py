@@ -12,7 +12,8 @@ from scipy.sparse import csc_array, csr_array
 from lowfold.errors import FileError
 from lowfold.files.counted import Counted
 from lowfold.files.hdf5 import read_array, read_arrays
-from lowfold.files.table import Table, needed
+from lowfold.files.table import Table, matrix, needed
+from lowfold.model_file.compressed import check_compressed
 from lowfold.types import Floats
 
 COPIED = 1 << 22  # bytes that are copied at once
@@ -28,6 +29,10 @@ def read_h5ad(path: Path, labels: str | None, name: str | None) -> Table:
             raise FileError(f"{path} has no {name or 'X'!r}, but {', '.join(there)}. Use one of these.")
         X = _matrix(file[place], path)
         groups = None if labels is None else _observation(file, labels, path)
+    if groups is not None and len(groups) != X.shape[0]:
+        raise FileError(
+            f"obs column {labels!r} of {path} has {len(groups)} values for {X.shape[0]} rows. Write it again."
+        )
     return Table(X, groups)
 
 
@@ -37,16 +42,15 @@ def _places(name: str | None) -> list[str]:
 
 def _matrix(part: Any, path: Any) -> Any:
     if not hasattr(part, "keys"):
-        return read_array(part, 0, part.size)
+        return matrix(read_array(part, 0, part.size), path)
     shape = tuple(int(side) for side in part.attrs.get("shape", part.attrs.get("h5sparse_shape", ())))
-    kind = part.attrs.get("encoding-type", part.attrs.get("h5sparse_format", ""))
+    kind = "csc" if "csc" in str(part.attrs.get("encoding-type", part.attrs.get("h5sparse_format", ""))) else "csr"
     if len(shape) != 2 or not {"data", "indices", "indptr"} <= set(part):
-        raise FileError(f"{path} holds an X that is neither an array nor a sparse matrix.")
-    make = csc_array if "csc" in str(kind) else csr_array
+        raise FileError(f"{path} holds an X that is neither an array nor a sparse matrix. Store it as one of these.")
     stored = read_arrays({name: part[name] for name in ("data", "indices", "indptr")})
-    X = make((stored["data"], stored["indices"], stored["indptr"]), shape=shape)
-    X.check_format(full_check=True)
-    return csr_array(X)
+    entries = (stored["data"], stored["indices"], stored["indptr"])
+    check_compressed(entries, shape, kind, f"{part.name} in {path}")
+    return csr_array((csc_array if kind == "csc" else csr_array)(entries, shape=shape))
 
 
 def _observation(file: Any, name: str, path: Any) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from lowfold.errors import FileError
+from lowfold.model_file.compressed import check_matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ def needed(module: str, package: str, path: Any) -> Any:
 def matrix(values: Any, path: Any) -> Any:
     """Rows of numbers, checked: two dimensions, a numeric type."""
     if issparse(values):
+        check_matrix(values, str(path))
         return values.tocsr()
     array = np.asarray(values)
     if array.ndim and len(array) == 0:

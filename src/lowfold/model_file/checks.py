@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold.errors import FileError, LowfoldError
+from lowfold.model_file.compressed import fault_of
 from lowfold.model_file.state import state_of
 from lowfold.options import validate
 
@@ -103,13 +104,7 @@ def _is_sparse_triple(part: Any) -> bool:
         return False
     begin, columns, values = part
     rows = len(begin) - 1
-    return bool(
-        rows >= 0
-        and begin[0] == 0
-        and (np.diff(begin) >= 0).all()
-        and begin[-1] == len(columns) == len(values)
-        and (not len(columns) or (columns.min() >= 0 and columns.max() < rows))
-    )
+    return rows >= 0 and fault_of((values, columns, begin), (rows, rows)) is None
 
 
 def _is_floats(array: Any, dimensions: int) -> bool:
@@ -157,8 +152,24 @@ def _problem(s: dict[str, Any]) -> bool:
     return _is_sparse_triple(s["P"]) and (masses is None or masses.shape == (len(s["P"][0]) - 1,))
 
 
+def _walk(s: dict[str, Any]) -> bool:
+    n = len(s["scale"])
+    vectors = all(_is_floats(s[name], 1) and len(s[name]) == n for name in ("scale", "degrees", "densities"))
+    return vectors and s["W"].shape == (n, n)
+
+
+def _affinities(s: dict[str, Any]) -> bool:
+    return _is_order(s["order"], len(s["order"]))
+
+
+def _fuzzy_graph(s: dict[str, Any]) -> bool:
+    return _is_sparse_triple(s["entries"]) and _is_order(s["order"], len(s["entries"][0]) - 1)
+
+
 def _layout(s: dict[str, Any]) -> bool:
-    return _is_sparse_triple(s["_entries"]) and _is_floats(s["Y"], 2) and len(s["Y"]) == len(s["_entries"][0]) - 1
+    n = len(s["Y"])
+    same = _is_sparse_triple(s["_entries"]) and _is_floats(s["Y"], 2) and n == len(s["_entries"][0]) - 1
+    return same and _is_order(s["_order"], n)
 
 
 def _geodesic(s: dict[str, Any]) -> bool:
@@ -181,6 +192,10 @@ CHECKS = {
     "TrainingRows": _training,
     "Descent": _descent,
     "ForceProblem": _problem,
+    "Walk": _walk,
+    "NeighborAffinities": _affinities,
+    "GivenAffinities": _affinities,
+    "FuzzyGraph": _fuzzy_graph,
     "Layout": _layout,
     "GeodesicGraph": _geodesic,
     "_State": _path_state,

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 
 from lowfold.errors import FileError
 from lowfold.model_file.checks import check_parts
+from lowfold.model_file.compressed import check_compressed
 from lowfold.model_file.state import state_of, with_state
 
 DEEPEST = 60  # levels of a tree: a model has about ten
@@ -148,10 +149,10 @@ class Decoder:
 
     def _sparse(self, content: Any, tree: Any, depth: int) -> Any:
         kind, data, indices, indptr, shape = content
-        parts = [self._arrays[_number(part)] for part in (data, indices, indptr)]
-        matrix = SHORT[kind](tuple(parts), shape=tuple(_number(side) for side in shape))
-        matrix.check_format(full_check=True)  # every index inside, every row's end behind its beginning
-        return matrix
+        parts = (self._array(data, tree, depth), self._array(indices, tree, depth), self._array(indptr, tree, depth))
+        sides = tuple(_number(side) for side in shape)
+        check_compressed(parts, sides, "csr", "A part of the model")
+        return SHORT[kind](parts, shape=sides)
 
     def _list(self, content: Any, tree: Any, depth: int) -> list[Any]:
         return [self.value(item, depth) for item in content]

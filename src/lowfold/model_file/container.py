@@ -8,6 +8,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -72,7 +73,7 @@ def write_whole(path: Any, content: Callable[[BinaryIO], None]) -> None:
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise FileError(f"{target} cannot be written: {error.strerror}.") from error
+            raise FileError(f"{target} cannot be written: {error.strerror or error}.") from error
         raise
 
 
@@ -82,8 +83,10 @@ def read(path: Any) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         with Path(path).open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             header, start = _header(file, size, str(path))
-            passed = _Passed(max(0, size - start))
-            return header, [_array(file, entry, (start, size, str(path)), passed) for entry in header["arrays"]]
+            places = [_place(entry, str(path)) for entry in header["arrays"]]
+            _check_places(places, header["size"], str(path))
+            passed = _Passed(header["size"])
+            return header, [_array(file, start, place, passed) for place in places]
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
 
@@ -109,31 +112,58 @@ def _header(file: BinaryIO, size: int, path: str) -> tuple[dict[str, Any], int]:
     return header, start
 
 
-def _array(file: BufferedReader, entry: Any, where: tuple[int, int, str], passed: _Passed) -> NDArray[Any]:
-    """The array of an entry; where: the place of the first, the size and the name of the file."""
-    start, size, path = where
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an array is, in bytes behind the header, and what it is; path: of the file, for messages."""
+
+    begin: int
+    dtype: str
+    shape: tuple[int, ...]
+    crc32: Any
+    path: str
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.bytes
+
+
+def _place(entry: Any, path: str) -> _Place:
     entry = entry if isinstance(entry, dict) else {}
-    dtype, shape, place = entry.get("dtype"), entry.get("shape"), entry.get("place")
-    whole = isinstance(shape, list) and len(shape) <= 8 and all(_is_size(side) for side in [*shape, place])
+    dtype, shape, begin = entry.get("dtype"), entry.get("shape"), entry.get("place")
+    whole = isinstance(shape, list) and len(shape) <= 8 and all(_is_size(side) for side in [*shape, begin])
     if dtype not in TYPES or not whole:
         raise _damaged(path, "an array has no type, shape or place")
-    assert isinstance(shape, list)
-    assert isinstance(place, int)
-    count = math.prod(shape)
-    wanted = count * np.dtype(dtype).itemsize
-    if start + place + wanted > size:
-        raise _damaged(path, f"an array of shape {tuple(shape)} does not fit into its {size} bytes")
-    file.seek(start + place)
-    content = np.empty(wanted, np.uint8)
+    return _Place(begin, dtype, tuple(shape), entry.get("crc32"), path)
+
+
+def _check_places(places: list[_Place], size: int, path: str) -> None:
+    """Refuses arrays that share bytes or lie outside: together they take no more memory than the file has bytes."""
+    end = 0
+    for place in sorted(places, key=lambda place: (place.begin, place.end)):
+        if place.end > size:
+            raise _damaged(path, f"an array of shape {place.shape} does not fit into its {size} bytes of arrays")
+        if place.begin < end:
+            raise _damaged(path, f"an array of shape {place.shape} begins inside of another")
+        end = place.end
+
+
+def _array(file: BufferedReader, start: int, place: _Place, passed: _Passed) -> NDArray[Any]:
+    """The array at a place; start: where the first one is."""
+    file.seek(start + place.begin)
+    content = np.empty(place.bytes, np.uint8)
     checksum, whole = 0, True
     for piece in passed.pieces(content):
         whole = whole and file.readinto(piece) == len(piece)
         checksum = zlib.crc32(piece, checksum)
-    if not whole or checksum != entry.get("crc32"):
-        raise _damaged(path, f"the checksum of an array of shape {tuple(shape)} is wrong")
-    if dtype == "|b1" and count and content.max() > 1:
-        raise _damaged(path, "a truth value is neither true nor false")
-    return content.view(dtype).reshape(shape).astype(np.dtype(dtype).newbyteorder("="), copy=False)
+    if not whole or checksum != place.crc32:
+        raise _damaged(place.path, f"the checksum of an array of shape {place.shape} is wrong")
+    if place.dtype == "|b1" and len(content) and content.max() > 1:
+        raise _damaged(place.path, "a truth value is neither true nor false")
+    return content.view(place.dtype).reshape(place.shape).astype(np.dtype(place.dtype).newbyteorder("="), copy=False)
 
 
 def _is_size(value: Any) -> bool:
