@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import lowfold
-from conftest import name_of
+from conftest import FORCE_METHODS, name_of
 from lowfold.options import parameters
 
 PACKAGE = Path(lowfold.__file__).parent
@@ -170,6 +170,11 @@ def test_every_method_can_be_reached_by_its_name_from_the_top():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_file_is_short_enough_to_read(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES[path.suffix]
+
+
+@pytest.mark.parametrize("cls", FORCE_METHODS)
+def test_a_force_method_is_little_more_than_its_law(cls):
+    assert len(inspect.getsource(inspect.getmodule(cls)).splitlines()) < 70
 
 
 def test_the_c_plus_plus_sources_are_looked_at_wherever_they_are():

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import itertools
+import pkgutil
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import LEVELS
-from lowfold.backend import reference
+from lowfold import backend
+from lowfold.backend import embedding_protocol, protocol, reference, reference_forces, stopping
+from lowfold.backend.native import kernels as best
 from lowfold.backend.native import load
 from lowfold.errors import BackendError
 
@@ -178,3 +186,102 @@ def test_random_bits_are_those_of_philox():
 def test_an_instruction_set_that_the_machine_lacks_is_refused_by_name():
     with pytest.raises(BackendError, match="LOWFOLD_SIMD=sse9 was asked for.*baseline"):
         load("sse9")
+
+
+# The protocols and their references
+
+
+# What is said in NumPy in another place, or nowhere.
+WITHOUT_REFERENCE = {
+    "supported_simd": "asks the machine",
+    "calibrate": "the neighbours of `search`, and a reach at which it finds them",
+    "factorise": "`solved` has no factors",
+    "solve": "`solved`",
+    "run_inplace": "`convolved`",
+    "sparse_times": "SciPy's product",
+    "column_bounds": "NumPy's min and max",
+    "placed": "ends where the references' forces do",
+    "stress_of_packed": "`stress_of_matrix`, in every bit",
+    "stress_of_rows": "`stress_of_matrix`, in every bit",
+}
+
+
+def names_of_functions(namespace):
+    return {name for name, value in vars(namespace).items() if inspect.isfunction(value) and not name.startswith("_")}
+
+
+def test_every_kernel_has_a_reference_or_a_reason_to_have_none():
+    protocols = [cls for module in (protocol, embedding_protocol) for cls in vars(module).values()]
+    kernels = set().union(*(names_of_functions(cls) for cls in protocols if getattr(cls, "_is_protocol", False)))
+    modules = [info.name for info in pkgutil.iter_modules(backend.__path__) if info.name.startswith("reference")]
+    written = set().union(*(names_of_functions(importlib.import_module(f"lowfold.backend.{name}")) for name in modules))
+    assert {"search", "scatter", "geodesics", "layout_epoch", "stress_of_matrix", "coranking"} <= kernels
+    assert {name for name in kernels if name.removesuffix("_inplace") not in written} == set(WITHOUT_REFERENCE)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.02])
+@pytest.mark.parametrize("law", [("student", 1.0), ("gaussian", 1.0)], ids=lambda law: law[0])
+def test_new_points_come_to_rest_where_the_forces_of_the_references_end(kernels, law, strength):
+    rng = np.random.default_rng(0)
+    frozen, start = (rng.standard_normal((n, 2)).astype(np.float32) for n in (60, 20))
+    neighbors = rng.permuted(np.tile(np.arange(60, dtype=np.int32), (20, 1)), axis=1)[:, :8].copy()
+    P = np.full((20, 8), 1 / 8, np.float32)
+
+    def force(at):
+        phi, slope = reference_forces.exact_field(frozen, None, law, at)
+        away = at[:, None] - frozen[neighbors]
+        springs = 2 * P * reference_forces.pull(law, (away**2).sum(axis=-1))
+        push = slope * strength if strength else slope / phi[:, None]
+        return np.linalg.norm(np.einsum("ij,ijd->id", springs, away) + push, axis=1)
+
+    Y = kernels.placed((start, neighbors, P), (frozen, None), law, strength, None, 2)
+    assert np.median(force(start)) > 0.1
+    assert force(Y).max() < 1e-3  # it ends when a step is shorter than 1e-4, or float32 shows no gain
+
+
+# Beside other Python threads
+
+
+def searched(n):
+    index = make_index(best, adversarial("gaussian", n, 16, np.float32), "euclidean")
+    return lambda: index.search(None, None, 10, 1.0, 1.0, 1)
+
+
+def repelled(n):
+    Y = adversarial("gaussian", n, 2, np.float32)
+    return lambda: best.exact_field(Y, None, ("student", 1.0), Y, None, 1)
+
+
+def compared(n):
+    X, rows = adversarial("gaussian", n, 10, np.float32), np.arange(n, dtype=np.int32)
+    return lambda: best.coranking(X, X[:, :2].copy(), rows, np.array([10]), (False, False), 1)
+
+
+@pytest.mark.parametrize("long_work", [searched, repelled, compared])
+def test_other_python_threads_go_on_while_a_kernel_works(long_work, monkeypatch):
+    counts, check, done = {"looks": 0, "ticks": 0}, stopping.check, threading.Event()
+
+    def look():
+        counts["looks"] += 1
+        check()
+
+    def tick():
+        while not done.wait(0.001):
+            counts["ticks"] += 1
+
+    monkeypatch.setattr(stopping, "check", look)
+    ticking = threading.Thread(target=tick)
+    ticking.start()
+    try:
+        for n in (4000 * 2**step for step in itertools.count()):
+            work = long_work(n)
+            counts.update(looks=0, ticks=0)
+            work()
+            found = dict(counts)
+            if found["looks"] >= 5:
+                break
+    finally:
+        done.set()
+        ticking.join()
+    # A kernel that kept the lock to itself would let others in only when it looks whether to stop.
+    assert found["ticks"] > 3 * found["looks"]

@@ -1,4 +1,4 @@
-"""Every kernel of the force family does what its NumPy reference says, on every instruction set and for any threads."""
+"""Every kernel of the force family does what its NumPy reference says, for any threads; and the grid in use."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from conftest import same_bits
+from conftest import FORCE_METHODS, SHORT, cloud, same_bits
+from lowfold import SNE, TSNE, Classical, ElasticEmbedding, Homotopy, SymmetricSNE
+from lowfold.backend import native
 from lowfold.backend import reference_forces as reference
+from lowfold.force import repulsion
 from lowfold.force.law import Law
 from lowfold.force.repulsion import kernel_transform
 
@@ -198,3 +201,94 @@ def test_bounds_are_those_of_each_column(kernels):
     low, high = kernels.column_bounds(Y)
     assert np.array_equal(low, Y.min(axis=0))
     assert np.array_equal(high, Y.max(axis=0))
+
+
+# The grid in use
+
+RATES = {TSNE: "auto", SymmetricSNE: 10.0, SNE: 0.05, ElasticEmbedding: 0.05}
+
+
+def brief(method, early_iter, max_iter, **more):
+    """A model with a classical schedule, and without a way to its strength."""
+    if method is ElasticEmbedding:
+        more["strength"] = Homotopy(steps=1)
+    schedule = Classical(early_iter=early_iter, max_iter=max_iter, learning_rate=RATES[method])
+    return method(schedule=schedule, **more)
+
+
+class Counted:
+    """How often a fit convolves and makes a kernel for that, and how many pairs it sums one by one, at most at once."""
+
+    def __init__(self, monkeypatch):
+        self.runs = self.kernels = self.pairs = 0
+        convolution, exact_field = native.kernels.Convolution, native.kernels.exact_field
+
+        class Convolution:
+            def __init__(inner, *how):
+                inner.own = convolution(*how)
+
+            def run_inplace(inner, *how):
+                self.runs += 1
+                inner.own.run_inplace(*how)
+
+        def made(*how):
+            self.kernels += 1
+            return kernel_transform(*how)
+
+        def field(Y, charges, law, at, *how):
+            self.pairs = max(self.pairs, len(Y) * len(at))
+            return exact_field(Y, charges, law, at, *how)
+
+        monkeypatch.setattr(native.kernels, "Convolution", Convolution)
+        monkeypatch.setattr(repulsion, "kernel_transform", made)
+        monkeypatch.setattr(native.kernels, "exact_field", field)
+
+
+@pytest.mark.parametrize("method", FORCE_METHODS)
+def test_an_iteration_takes_one_convolution_whose_kernel_is_kept_and_no_sum_over_all_pairs(method, digits, monkeypatch):
+    counted = Counted(monkeypatch)
+    model = method(repulsion="grid").fit(digits[0])
+    fields = 2 if method is SNE else 1  # one more of the charges 1 / Z_i
+    assert 0 <= counted.runs - fields * model.n_iter_ <= 5 * fields  # the start, the end, and the frozen points
+    assert 0 < counted.kernels < model.n_iter_ / 8
+    assert counted.pairs < 600**2 / 20
+    method(repulsion="exact", schedule=SHORT).fit(digits[0])
+    assert counted.pairs == 600**2  # which would have been seen
+
+
+def test_sne_sums_the_pairs_of_points_far_from_all_others_alone(digits, monkeypatch):
+    counted = Counted(monkeypatch)
+    start = points(600, 2)
+    start[:5] += 50 * np.arange(1, 6)[:, None]
+    brief(SNE, 0, 10, repulsion="grid", init=start).fit(digits[0])
+    assert 5 * 600 <= counted.pairs < 20 * 600
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("method", FORCE_METHODS)
+def test_a_fit_on_a_grid_of_any_dimensions_has_the_loss_and_places_of_exact_sums(method, d, digits):
+    X, new = digits[0][:400], digits[0][400:430]
+    grid = brief(method, 50, 50, n_components=d, repulsion="grid").fit(X)
+    exact = brief(method, 0, 0, n_components=d, repulsion="exact", init=grid.embedding_).fit(X)
+    assert grid.loss_ == pytest.approx(exact.loss_, rel=0.02 if method is TSNE else 0.001)
+    placed = grid.transform(new)
+    assert placed.shape == (30, d)
+    assert np.median(np.abs(placed - exact.transform(new))) < 0.02
+
+
+@pytest.mark.parametrize(("method", "d"), [(TSNE, 1), (SNE, 1), (SymmetricSNE, 3), (ElasticEmbedding, 3)])
+def test_grid_and_exact_end_at_the_same_loss_in_one_and_three_dimensions(method, d, digits):
+    grid, exact = (method(n_components=d, repulsion=engine).fit(digits[0][:300]) for engine in ("grid", "exact"))
+    assert grid.loss_ == pytest.approx(exact.loss_, rel=0.03)
+
+
+@pytest.mark.parametrize("method", FORCE_METHODS)
+def test_many_points_get_the_same_bits_from_any_number_of_threads(method):
+    """So many that every kernel has several blocks to share out."""
+    X, new = cloud(20_000, 5, dtype=np.float32), cloud(2000, 5, seed=1, dtype=np.float32)
+    settings = {"perplexity": 5.0, "repulsion": "grid", "init": 6 * cloud(20_000, 2)}
+    models = [brief(method, 0, 4, n_jobs=threads, **settings).fit(X) for threads in (1, 2, 3, 8)]
+    placed = [model.transform(new) for model in models]
+    assert all(same_bits(models[0].embedding_, other.embedding_) for other in models[1:])
+    assert all(same_bits(placed[0], other) for other in placed[1:])
+    assert not np.allclose(models[0].embedding_, settings["init"], atol=1e-3)

@@ -8,7 +8,8 @@ import pytest
 import lowfold
 from conftest import cloud, same_bits
 from lowfold import METHODS, PCA, TSNE, UMAP, Isomap, ParameterError, compare
-from lowfold.comparison import Judging
+from lowfold.backend import resources
+from lowfold.comparison import Comparison, Judging
 from lowfold.metrics import trustworthiness
 from lowfold.neighbors.sharing import MOST_INDICES, shared_neighbors
 
@@ -47,6 +48,15 @@ def test_other_data_and_other_metrics_are_searched_for_themselves():
         assert shared.searches == 3
     assert same_bits(there.embedding_, Isomap().fit(other).embedding_)
     assert shared.searches == 3, "outside, nothing is shared"
+
+
+def test_the_memory_of_a_fit_is_counted_where_the_system_tells():
+    found = compare(cloud(1500, 5), ["isomap"], judging=Judging(sample=50)).entries[0]
+    if resources.resident_memory() is None:
+        assert np.isnan(found.memory)
+    else:
+        assert 1500**2 * 4 < found.memory < 1500**2 * 100, "the shortest paths between all points, a few times"
+        assert f"{found.memory / 1e6:.0f}" == str(Comparison([found], 1)).split()[-1]
 
 
 def test_titles_parameters_and_the_table():

@@ -11,9 +11,12 @@ import polars
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsTransformer
 
-from conftest import cloud, declared, dense, embed, model_of, place, same_bits
-from lowfold import LowfoldError
+from conftest import ESTIMATORS, cloud, declared, dense, embed, model_of, place, same_bits
+from lowfold import LowfoldError, inputs
 
 
 def columns(X):
@@ -69,6 +72,18 @@ def test_a_file_mapped_into_memory_is_as_good_as_an_array(estimator, dtype, tmp_
     for mode in ("r", "c"):
         mapped = np.load(tmp_path / "X.npy", mmap_mode=mode)
         assert same_bits(embed(model_of(estimator), mapped), embed(model_of(estimator), X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+def test_new_rows_that_cannot_be_written_to_are_placed_and_left_as_they_were(estimator, dtype, tmp_path):
+    X, new = cloud(dtype=dtype), cloud(9, seed=1, dtype=dtype)
+    model = model_of(estimator).fit(X)
+    expected = place(model, new.copy())
+    np.save(tmp_path / "new.npy", new)
+    mapped = [np.load(tmp_path / "new.npy", mmap_mode=mode) for mode in ("r", "c")]
+    for rows in (read_only(new), *mapped):
+        assert same_bits(place(model, rows), expected)
+        assert same_bits(np.array(rows), new)
 
 
 def test_nested_lists_are_as_good_as_a_float64_array(estimator):
@@ -140,6 +155,39 @@ def test_unusable_data_are_refused_with_a_word_on_what_they_are(estimator, kind)
         fitted.transform(spoil(cloud()))
 
 
+def given_as(kind, X):
+    """(told, data): what tells a method of which kind the data are, and the points as such data."""
+    D = cdist(X, X)
+    missing = np.where(np.isclose(D, D.max()), np.nan, D)
+    return {
+        inputs.ROWS: ({}, X),
+        inputs.SPARSE_ROWS: ({}, csr_array(np.where(X > 0, X, 0))),
+        inputs.DISTANCES: ({"metric": "precomputed"}, D),
+        inputs.PARTIAL: ({"metric": "precomputed"}, missing),
+        inputs.GRAPH: ({"metric": "precomputed"}, KNeighborsTransformer(n_neighbors=9).fit_transform(X)),
+        inputs.KERNEL: ({"kernel": "precomputed"}, X @ X.T),
+        inputs.AFFINITY: ({"metric": "affinity"}, np.exp(-D)),
+    }[kind]
+
+
+REFUSED = [(cls, kind) for cls in ESTIMATORS for kind in inputs.KINDS if kind not in cls.accepts]
+
+
+@pytest.mark.parametrize(("cls", "kind"), REFUSED, ids=[f"{cls.__name__}-{kind}" for cls, kind in REFUSED])
+def test_a_kind_of_data_that_a_method_does_not_take_is_refused_by_name(cls, kind):
+    told, data = given_as(kind, cloud())
+    if not told.keys() <= declared(cls):  # a method without the parameter has no such data to speak of
+        with pytest.raises(TypeError, match=rf"{cls.__name__}\b.* '{next(iter(told))}'"):
+            model_of(cls, **told)
+        return
+    missing = kind == inputs.PARTIAL and inputs.DISTANCES in cls.accepts
+    with pytest.raises(ValueError, match="NaN" if missing else f"{cls.__name__} was given {kind.split(' of ')[0]}"):
+        model_of(cls, **told).fit(data)
+    if not told:
+        with pytest.raises(LowfoldError, match=f"{cls.__name__} was given {kind}"):
+            model_of(cls).fit(cloud()).transform(data)
+
+
 SHAPES = {
     "scattered": lambda X: X,
     "all equal": lambda X: np.broadcast_to(X[:1], X.shape).copy(),
@@ -160,6 +208,25 @@ SHAPES = {
 def settings_for(cls, n_components, k):
     wanted = {"n_components": n_components, "n_neighbors": k, "perplexity": float(k)}
     return {name: value for name, value in wanted.items() if name in declared(cls)}
+
+
+def assert_finite_or_clearly_refused(model, X):
+    """Whether there is an embedding."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # a division by zero or an overflow that nobody looked at
+        try:
+            Y = embed(model, X)
+        except (LowfoldError, ValueError) as error:
+            assert_says_what_was_given_and_what_to_do(error)
+            return False
+        again = dense(model.transform(X))
+    assert Y.shape[0] == len(X)
+    assert Y.dtype == X.dtype
+    assert np.isfinite(Y).all()
+    assert np.isfinite(again).all()
+    if len(np.unique(X, axis=0)) == len(X):
+        assert same_bits(again, Y)
+    return True
 
 
 def assert_says_what_was_given_and_what_to_do(error):
@@ -186,21 +253,18 @@ def assert_says_what_was_given_and_what_to_do(error):
 def test_any_few_points_give_a_finite_result_or_a_clear_error(estimator, shape, n, d, n_components, k, seed, dtype):
     X = SHAPES[shape](cloud(n, d, seed=seed, dtype=dtype))
     assert X.dtype == dtype
-    model = estimator(**settings_for(estimator, n_components, k))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)  # a division by zero or an overflow that nobody looked at
-        try:
-            Y = embed(model, X)
-        except (LowfoldError, ValueError) as error:
-            assert_says_what_was_given_and_what_to_do(error)
-            return
-        again = dense(model.transform(X))
-    assert Y.shape[0] == n
-    assert Y.dtype == dtype
-    assert np.isfinite(Y).all()
-    assert np.isfinite(again).all()
-    if len(np.unique(X, axis=0)) == n:
-        assert same_bits(again, Y)
+    assert_finite_or_clearly_refused(estimator(**settings_for(estimator, n_components, k)), X)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of perplexities and coordinates that so few points do not have
+def test_every_small_number_of_points_gives_a_finite_result_or_a_clear_error(estimator):
+    embedded = []
+    for n in range(1, 51):
+        d = 1 + n % 5
+        model = estimator(**settings_for(estimator, min(2, d), max(1, min(6, n - 1))))
+        if assert_finite_or_clearly_refused(model, cloud(n, d, seed=n)):
+            embedded.append(n)
+    assert set(embedded) >= set(range(8, 51))
 
 
 @pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e17), (np.float64, 1e25), (np.float64, 1e149)])

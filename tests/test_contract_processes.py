@@ -10,23 +10,22 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
-from conftest import ESTIMATORS
+import lowfold
+from conftest import ESTIMATORS, LEVELS, cloud, model_of
 
 NAMES = [cls.__name__ for cls in ESTIMATORS]
 
 # Seconds after which a script hangs, and after which Ctrl-C was not obeyed: the search below takes longer than that.
 HANG, PATIENCE = 90, 10
 
-FORK = """
+IN_CHILD = """
 import os
-from conftest import ESTIMATORS, cloud, embed, model_of, same_bits
+from conftest import ESTIMATORS, cloud, embed, model_of, place, same_bits
 
 X = cloud(600, 8)
-
-def results():
-    return [embed(model_of(cls, n_jobs=3), X) for cls in ESTIMATORS]
 
 def in_child(work):
     child = os.fork()
@@ -36,6 +35,11 @@ def in_child(work):
         finally:
             os._exit(2)
     return os.waitpid(child, 0)[1] == 0
+"""
+
+FORK = f"""{IN_CHILD}
+def results():
+    return [embed(model_of(cls, n_jobs=3), X) for cls in ESTIMATORS]
 
 def agrees():
     return all(map(same_bits, results(), expected))
@@ -45,6 +49,20 @@ for _ in range(3):
     assert agrees()
     assert in_child(agrees)
 assert in_child(lambda: agrees() and in_child(agrees))
+assert agrees()
+print("same")
+"""
+
+FITTED_BEFORE_FORK = f"""{IN_CHILD}
+import pickle
+
+def agrees():
+    return all(same_bits(place(model, new), Y) for model, Y in zip(models, expected))
+
+new = cloud(100, 8, seed=1)
+models = [model_of(cls, n_jobs=3).fit(X[:200]) for cls in ESTIMATORS]
+expected = [place(pickle.loads(pickle.dumps(model)), new) for model in models]
+assert in_child(agrees)
 assert agrees()
 print("same")
 """
@@ -134,6 +152,44 @@ for cls in ESTIMATORS:
     print(cls.__name__, used() - before)
 """
 
+# Threads of Python are counted as they start; idle ones of the pool stay for half a second, longer than a fit here.
+ALONE = """
+import os, threading
+from conftest import ESTIMATORS, cloud, embed, model_of, place
+
+def beside():
+    return len(os.listdir("/proc/self/task")) - before
+
+def counted(thread):
+    started.append(thread)
+    start(thread)
+
+started, start = [], threading.Thread.start
+before, X = 0, cloud(150, 8)
+embed(model_of(ESTIMATORS[0], n_jobs=1), X)
+before, threading.Thread.start = beside(), counted
+for cls in ESTIMATORS:
+    model = model_of(cls, n_jobs=1)
+    embed(model, X)
+    place(model, cloud(50, 8, seed=1))
+    print(cls.__name__, beside(), len(started))
+    started.clear()
+embed(model_of(ESTIMATORS[0], n_jobs=3), cloud(20_000, 8))
+print("several", beside())
+"""
+
+INSTRUCTIONS = """
+import os
+import numpy as np
+from lowfold.backend import native
+from test_contract_processes import spectral_maps
+
+maps, levels = spectral_maps()
+assert levels == {native.kernels.simd}
+np.savez(os.environ["FOUND"], **maps)
+print(native.kernels.simd)
+"""
+
 # A container that may use one and a half of eight cores.
 QUOTA = """
 import builtins, io, os
@@ -150,6 +206,10 @@ def test_a_forked_child_of_a_process_with_threads_gives_the_same_bits(run_script
     assert run_script(FORK).split() == ["same"]
 
 
+def test_a_model_fitted_before_a_fork_transforms_to_the_same_bits_in_the_child(run_script):
+    assert run_script(FITTED_BEFORE_FORK).split() == ["same"]
+
+
 def test_worker_processes_give_the_same_bits_however_they_are_started(run_script):
     assert run_script(MULTIPROCESSING).split() == ["fork", "spawn"]
 
@@ -158,13 +218,48 @@ def test_the_quota_of_a_container_limits_the_threads(run_script):
     assert run_script(QUOTA).split() == ["2", "2", "1"]
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not list the threads of a process")
+LISTS_THREADS = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the system does not list the threads of a process"
+)
+
+
+@LISTS_THREADS
+def test_one_job_starts_no_other_thread(run_script):
+    *fits, several = run_script(ALONE).splitlines()
+    assert [line.split()[0] for line in fits] == NAMES
+    assert {line for line in fits if line.split()[1:] != ["0", "0"]} == set()
+    assert several != "several 0", "threads are not counted"
+
+
+@LISTS_THREADS
 def test_no_fit_wakes_the_threads_of_blas(run_script):
     workers, *fits = run_script(WORKERS).splitlines()
     if workers == "0":
         pytest.skip("BLAS has no threads of its own here")
     assert [line.split()[0] for line in fits] == NAMES
     assert {line for line in fits if line.split()[1] != "0"} == set()
+
+
+def spectral_maps():
+    """({name: embedding}, instruction sets of the reports) of more points than are solved all at once."""
+    methods = [cls for cls in lowfold.METHODS.values() if cls.__module__.startswith("lowfold.spectral")]
+    X = cloud(800, 6) * np.arange(1, 7)
+    models = [model_of(cls).set_params(n_components=2).fit(X) for cls in methods]
+    maps = {type(model).__name__: model.embedding_ for model in models}
+    return maps, {model.report_.simd for model in models}
+
+
+@pytest.mark.parametrize("level", ["baseline", "avx2", "avx512"])
+def test_every_instruction_set_can_be_asked_for_and_gives_the_same_spectral_maps(level, run_script, tmp_path):
+    if level not in LEVELS:
+        pytest.skip(f"this machine has no {level}")
+    assert run_script(INSTRUCTIONS, LOWFOLD_SIMD=level, FOUND=str(tmp_path / "maps.npz")).split() == [level]
+    expected, _ = spectral_maps()
+    found = np.load(tmp_path / "maps.npz")
+    assert set(found) == set(expected) >= {"PCA", "Isomap", "LLE", "LaplacianEigenmaps"}
+    for name, Y in expected.items():
+        # Rounding over the smallest gap between eigenvalues, LLE's of about 1e-6.
+        assert np.abs(found[name] - Y).max() <= 1e-8 * np.abs(Y).max(), name
 
 
 def test_ctrl_c_gives_control_back_and_leaves_no_thread_behind(start_script):

@@ -159,6 +159,19 @@ def test_global_random_generators_are_neither_read_nor_moved(estimator):
 
 
 @pytest.mark.usefixtures("random_generators")
+def test_transform_neither_reads_nor_moves_global_random_generators(estimator):
+    model, new, results = model_of(estimator).fit(cloud()), cloud(9, seed=1), []
+    for seed in (1, 2):
+        random.seed(seed)
+        np.random.seed(seed)
+        states = random.getstate(), np.random.get_state(legacy=False)
+        results.append(place(model, new))
+        assert random.getstate() == states[0]
+        np.testing.assert_equal(np.random.get_state(legacy=False), states[1])
+    assert same_bits(*results)
+
+
+@pytest.mark.usefixtures("random_generators")
 def test_a_fresh_seed_does_not_come_from_the_global_generator(estimator):
     if "random_state" in declared(estimator):
         np.random.seed(1)
@@ -177,6 +190,22 @@ def test_four_python_threads_at_once_get_the_results_of_one(estimator):
     def work(X):
         barrier.wait(60)
         return [embed(model_of(estimator, n_jobs=2), X) for _ in range(3)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for found, wanted in zip(pool.map(work, data), expected, strict=True):
+            assert all(same_bits(Y, wanted) for Y in found)
+
+
+def test_one_model_places_rows_for_four_python_threads_at_once(estimator):
+    fitted = pickle.dumps(model_of(estimator, n_jobs=2).fit(cloud(200, 6)))
+    data = [cloud(100, 6, seed=seed) for seed in range(1, 5)]
+    alone = pickle.loads(fitted)
+    expected = [place(alone, X) for X in data]
+    model, barrier = pickle.loads(fitted), Barrier(4)  # one that has placed nothing yet
+
+    def work(X):
+        barrier.wait(60)
+        return [place(model, X) for _ in range(5)]
 
     with ThreadPoolExecutor(4) as pool:
         for found, wanted in zip(pool.map(work, data), expected, strict=True):

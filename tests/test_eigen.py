@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.sparse import block_diag, csr_array
 
-from conftest import cloud
+from conftest import cloud, same_bits
 from lowfold import (
     LLE,
     LTSA,
+    ClassicalMDS,
     DiffusionMap,
     HessianLLE,
     Isomap,
@@ -237,3 +238,39 @@ def test_a_part_of_an_eigenspace_is_the_same_whichever_solver_found_it(only_iter
     angle = 2 * np.pi * np.arange(n) / n
     first = at_once.vectors[:, 0]
     assert np.allclose(first @ np.cos(angle) * np.cos(angle) + first @ np.sin(angle) * np.sin(angle), first * n / 2)
+
+
+# Methods on data large enough for a solver that few points never see, in several pieces of work.
+LARGE = [
+    ("filter", LaplacianEigenmaps(n_neighbors=10), lambda: cloud(9000, 30)),
+    ("filter", DiffusionMap(graph="nearest"), lambda: cloud(6000, 30)),
+    ("factorisation", LaplacianEigenmaps(n_neighbors=10), lambda: swiss_roll(5000)[0]),
+    ("factorisation", LTSA(), lambda: swiss_roll(2000)[0]),
+    ("factorisation", LLE(), lambda: swiss_roll(2000)[0]),
+    ("lanczos", Isomap(landmarks=700), lambda: swiss_roll(2000)[0]),
+    ("lanczos", KernelPCA(landmarks=700), lambda: cloud(2000, 5)),
+    ("lanczos", ClassicalMDS(landmarks=700), lambda: cloud(2000, 5)),
+]
+
+
+def assert_same_bits_for_any_threads(model, X, solver):
+    found = []
+    for n_jobs in (1, 2, 3, 8):
+        Y = model.set_params(n_jobs=n_jobs).fit_transform(X)
+        assert model.report_.findings["solver"] == solver
+        found.append((Y, model.eigenvalues_, model.transform(X[::40] + 1e-3)))
+    for results in found[1:]:
+        assert all(same_bits(*pair) for pair in zip(results, found[0], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("solver", "model", "data"), LARGE, ids=[f"{type(model).__name__}-{solver}" for solver, model, _ in LARGE]
+)
+def test_every_solver_gives_the_same_bits_for_any_number_of_threads(solver, model, data):
+    assert_same_bits_for_any_threads(model, data(), solver)
+
+
+def test_the_factors_of_a_square_give_the_same_bits_for_any_number_of_threads(monkeypatch):
+    monkeypatch.setattr(factor, "NARROW_BAND", 0)
+    monkeypatch.setattr(factor, "inverse", None)  # A itself is not factorised
+    assert_same_bits_for_any_threads(LLE(), swiss_roll(2000)[0], "factorisation")

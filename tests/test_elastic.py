@@ -1,4 +1,4 @@
-"""Elastic embedding: weights w- of the user's own, and its steps."""
+"""Elastic embedding: weights w+ and w- of the user's own, the way from the Laplacian's eigenvectors, and its steps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from conftest import SHORT, same_bits
-from lowfold import DataError, ElasticEmbedding, Homotopy, ParameterError
+from lowfold import Annealed, DataError, ElasticEmbedding, Homotopy, ParameterError
 from lowfold.force.law import GAUSSIAN
 from lowfold.force.problem import NONE, ForceProblem
 from lowfold.force.repulsion import PairsEngine
 from lowfold.force.spectral_direction import SpectralDirection
-from shapes import swiss_roll
+from shapes import conditional_by_definition, flat_sheet, subspace_sine, swiss_roll
 
 
 def symmetric(n, share, seed):
@@ -40,6 +40,23 @@ def test_the_gradient_with_given_pairs_is_the_finite_difference_of_the_energy_of
         step = np.zeros_like(Y)
         step[i, p] = 1e-5
         assert gradient[i, p] == pytest.approx((energy(Y + step) - energy(Y - step)) / 2e-5, rel=1e-6, abs=1e-9)
+
+
+def test_the_energy_is_that_of_the_weights_as_they_are_given():
+    size = np.linspace(0.05, 1, 80)
+    W = np.outer(size, size) * symmetric(80, 0.3, 0)
+
+    def fit(W, strength):
+        model = ElasticEmbedding(metric="affinity", strength=strength).fit(W)
+        r = cdist(model.embedding_, model.embedding_, "sqeuclidean")
+        energy = (W * r).sum() + strength * (np.exp(-r).sum() - len(W))
+        assert model.energy_ == pytest.approx(energy, rel=1e-5)
+        assert r.max() > 1  # not all in one place, where no weight counts
+        return model.energy_
+
+    plain = fit(W, 0.3)
+    assert fit(10 * W, 0.3) > 1.1 * plain
+    assert fit(10 * W, 3.0) == pytest.approx(10 * plain, rel=0.01)  # every term is ten times as large
 
 
 def test_pairs_that_are_products_of_masses_give_the_embedding_of_the_masses(digits):
@@ -93,6 +110,59 @@ def test_pairs_that_cannot_be_used_are_refused(digits):
         fit(np.ones((60, 60)), way={"mass": np.ones(60)})
     with pytest.raises(ParameterError, match="so repulsion='grid' has nothing to act on"):
         fit(np.ones((60, 60)), repulsion="grid")
+
+
+# The way there
+
+
+def lowest_eigenvectors(X, perplexity):
+    """(lam, V): those of the Laplacian of w+, behind the constant one."""
+    P = conditional_by_definition(X, perplexity)
+    W = (P + P.T) / 2
+    lam, V = np.linalg.eigh(np.diag(W.sum(axis=1)) - W)
+    return lam[1:], V[:, 1:]
+
+
+def test_a_point_opens_along_the_lowest_eigenvector_where_the_repulsion_outweighs_its_eigenvalue():
+    """Near one point E = 2 tr Y^T (L - lambda n) Y + ..., which is convex up to lambda n = lam_2."""
+    X, _ = flat_sheet(150)
+    lam, V = lowest_eigenvectors(X, 10.0)
+    below, above = (
+        ElasticEmbedding(n_components=1, perplexity=10.0, strength=share * lam[0] / 150).fit_transform(X)
+        for share in (0.9, 1.1)
+    )
+    assert below.std() < 0.01
+    assert above.std() > 0.05
+    assert subspace_sine(above, V[:, :1]) < 0.01
+
+
+def test_the_homotopy_of_groups_that_hardly_touch_begins_at_the_eigenmap():
+    """Inside of a group springs outweigh the first repulsion, 1 / n: the groups are points, as in the eigenmap."""
+    X = np.random.default_rng(0).standard_normal((150, 4)) + 8 * np.repeat(np.eye(3, 4), 50, axis=0)
+    lam, V = lowest_eigenvectors(X, 30.0)
+    assert 100 * lam[1] < 1 / 3 < lam[2]
+    path = ElasticEmbedding(perplexity=30.0).fit(X).path_
+    assert subspace_sine(path[0][1], V[:, :2]) < 0.01
+    assert subspace_sine(path[-1][1], V[:, :2]) > 0.1
+
+
+def test_a_homotopy_that_was_stopped_says_where_it_is_and_goes_on_to_its_strength():
+    W = symmetric(80, 0.3, 0)
+
+    def energy(model):
+        r = cdist(model.embedding_, model.embedding_, "sqeuclidean")
+        return (W * r).sum() + model.path_[-1][0] * (np.exp(-r).sum() - 80)
+
+    stopped = Annealed(callback=lambda step: step.iteration == 70)
+    model = ElasticEmbedding(metric="affinity", strength=2.0, schedule=stopped).fit(W)
+    assert model.energy_ == pytest.approx(energy(model), rel=1e-5)
+    assert model.path_[-1][0] < 2
+    model.set_params(schedule="annealed").resume()
+    assert model.path_[-1][0] == 2
+    assert model.energy_ == pytest.approx(energy(model), rel=1e-5)
+
+
+# Steps
 
 
 def test_without_repulsion_one_step_along_the_spectral_direction_reaches_the_minimum():

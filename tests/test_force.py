@@ -72,23 +72,39 @@ def test_the_gradient_of_each_law_is_the_finite_difference_of_its_loss(case, d):
         assert gradient[i, p] == pytest.approx(difference, rel=1e-6, abs=1e-9)
 
 
-def test_the_loss_of_the_reference_formulas_is_the_divergence(digits):
-    """KL computed from the definition, with every q written out."""
+def written_out(model, P):
+    """(loss, gradient) by the definition of a method, from its affinities and every pair of its embedding."""
+    Y, dof = model.embedding_, getattr(model, "dof", None)
+    r = cdist(Y, Y, "sqeuclidean")
+    w = np.exp(-r) if dof is None else (1 + r / dof) ** (-(dof + 1) / 2)
+    np.fill_diagonal(w, 0)
+    if isinstance(model, ElasticEmbedding):
+        loss, K = (P * r).sum() + model.strength * w.sum(), P - model.strength * w
+    else:
+        q = w / (w.sum(axis=1, keepdims=True) if isinstance(model, SNE) else w.sum())
+        there = P > 0
+        loss, K = (P[there] * np.log(P[there] / q[there])).sum(), P - q
+    K = 2 * (K + K.T) * (1 if dof is None else (dof + 1) / 2 / (dof + r))
+    return loss, K.sum(axis=1, keepdims=True) * Y - K @ Y
+
+
+WRITTEN_OUT = [TSNE(), TSNE(dof=0.5), TSNE(dof=4.0), SymmetricSNE(), SNE(), ElasticEmbedding()]
+
+
+@pytest.mark.parametrize("model", WRITTEN_OUT, ids=["TSNE", "dof=0.5", "dof=4", "SymmetricSNE", "SNE", "Elastic"])
+def test_loss_gradient_norm_and_history_are_those_of_the_definition(model, digits):
+    """With every p and q written out."""
     X = digits[0][:120]
-    model = TSNE(perplexity=10.0, schedule=SHORT).fit(X)
-    P = joint_by_definition(X, 10.0)
-    w = 1 / (1 + cdist(model.embedding_, model.embedding_, "sqeuclidean"))
-    np.fill_diagonal(w, 0)
-    q = w / w.sum()
-    there = P > 0
-    assert model.kl_divergence_ == pytest.approx((P[there] * np.log(P[there] / q[there])).sum(), rel=1e-4)
-    rows = SNE(perplexity=10.0, schedule=SHORT).fit(X)
+    model = model.set_params(perplexity=10.0, schedule=SHORT).fit(X)
     P = conditional_by_definition(X, 10.0)
-    w = np.exp(-cdist(rows.embedding_, rows.embedding_, "sqeuclidean"))
-    np.fill_diagonal(w, 0)
-    q = w / w.sum(axis=1, keepdims=True)
-    there = P > 0
-    assert rows.kl_divergence_ == pytest.approx((P[there] * np.log(P[there] / q[there])).sum(), rel=1e-4)
+    if not isinstance(model, SNE):
+        P = (P + P.T) / (2 if isinstance(model, ElasticEmbedding) else 240)
+    loss, gradient = written_out(model, P)
+    assert model.loss_ == pytest.approx(loss, rel=1e-5)
+    assert model.gradient_norm_ == pytest.approx(np.linalg.norm(gradient), rel=1e-3)
+    assert model.loss_ == (model.energy_ if isinstance(model, ElasticEmbedding) else model.kl_divergence_)
+    assert model.history_[-1].tolist() == [model.n_iter_, model.loss_]
+    assert (np.diff(model.history_[:, 0]) > 0).all()
 
 
 # Engines
@@ -178,14 +194,15 @@ def test_a_phase_goes_from_one_exaggeration_to_the_other_in_equal_ratios():
     assert [phase.factor(i) for i in range(4)] == pytest.approx([8, 4, 2, 1])
 
 
-def test_late_exaggeration_makes_groups_more_compact(digits):
+@pytest.mark.parametrize("schedule", [Annealed, Classical])
+def test_late_exaggeration_makes_groups_more_compact(schedule, digits):
     X, y = digits
 
     def within_over_between(Y):
         centres = np.array([Y[y == c].mean(axis=0) for c in range(10)])
         return np.mean([np.linalg.norm(Y[y == c] - centres[c], axis=1).mean() for c in range(10)]) / centres.std()
 
-    plain, late = (TSNE(schedule=Annealed(late_exaggeration=f)).fit_transform(X) for f in (1.0, 4.0))
+    plain, late = (TSNE(schedule=schedule(late_exaggeration=f)).fit_transform(X) for f in (1.0, 4.0))
     assert within_over_between(late) < within_over_between(plain)
 
 
@@ -231,15 +248,16 @@ def test_steps_that_prove_too_long_are_shortened(digits):
         ElasticEmbedding(schedule=Annealed(learning_rate=1000.0)).fit(digits[0])
 
 
-def test_a_learning_rate_of_the_users_own_is_taken_as_it_is(digits):
+@pytest.mark.parametrize("late", [1.0, 4.0])
+def test_learning_rate_and_late_exaggeration_of_the_users_own_are_taken_as_they_are(late, digits):
     X = digits[0][:100]
     start = np.random.default_rng(0).standard_normal((100, 2)).astype(np.float32)
-    classical = Classical(early_iter=0, max_iter=1, learning_rate=0.25)
+    classical = Classical(early_iter=0, max_iter=1, learning_rate=0.25, late_exaggeration=late)
     model = SymmetricSNE(init=start, perplexity=10.0, schedule=classical).fit(X)
     P = joint_by_definition(X, 10.0)
     w = np.exp(-cdist(start, start, "sqeuclidean"))
     np.fill_diagonal(w, 0)
-    slope = 4 * np.einsum("ij,ijd->id", P - w / w.sum(), start[:, None] - start)
+    slope = 4 * np.einsum("ij,ijd->id", late * P - w / w.sum(), start[:, None] - start)
     gains = 1.2  # a gain grows by 0.2 where slope and velocity do not agree, and the first velocity is zero
     gain = np.where(slope > 0, gains, 0.8)
     moved = start - 0.25 * gain * slope

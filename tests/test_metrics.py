@@ -11,9 +11,12 @@ from scipy.spatial.distance import cdist
 
 from conftest import cloud, same_bits
 from lowfold import DataError, ParameterError
+from lowfold.comparison import PeakMemory
+from lowfold.estimator import share_listener
 from lowfold.metrics import (
     Sample,
     continuity,
+    coranking,
     neighbor_recall,
     quality_curve,
     r_nx,
@@ -152,6 +155,44 @@ def test_any_number_of_threads_gives_the_same_bits():
     X, Y = cloud(500, 5), cloud(500, 2, seed=1)
     one = trustworthiness(X, Y, n_jobs=1).per_point
     assert same_bits(one, trustworthiness(X, Y, n_jobs=3).per_point)
+
+
+@pytest.mark.parametrize("metric", [*FAMILY, r_nx_area])
+def test_no_matrix_of_all_pairs_is_made(metric):
+    X, Y = cloud(5000, 4), cloud(5000, 2)
+    metric(X[:100], Y[:100])
+    with PeakMemory() as memory:
+        assert len(metric(X, Y).points) == 5000
+    if np.isnan(memory.peak):
+        pytest.skip("the system does not tell")
+    assert memory.peak < 5000**2 / 2, "half a byte for each pair"
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "precomputed"])
+def test_blocks_of_points_have_the_bits_of_all_at_once(metric, monkeypatch):
+    X, Y = np.round(cloud(150, 4), 1), np.round(cloud(150, 2, seed=1), 1)
+    X = cdist(X, X) if metric == "precomputed" else X
+    plain = [score(X, Y, 9, metric=metric) for score in FAMILY] + [r_nx_area(X, Y, metric=metric)]
+    monkeypatch.setattr(coranking, "BLOCK_BYTES", 8 * 150 * 7)  # 22 blocks, the last a part of one
+    parts = [score(X, Y, 9, metric=metric) for score in FAMILY] + [r_nx_area(X, Y, metric=metric)]
+    for one, other in zip(plain, parts, strict=True):
+        assert same_bits(one.per_point, other.per_point)
+        assert one.value == other.value
+
+
+def test_pieces_between_which_shares_are_told_have_the_bits_of_all_at_once(monkeypatch):
+    X, Y = np.round(cloud(150, 4), 1), np.round(cloud(150, 2, seed=1), 1)
+    plain = [score(X, Y, 9) for score in FAMILY] + [r_nx_area(X, Y)]
+    monkeypatch.setattr(coranking, "SMALLEST_PIECE", 7)
+    told = []
+    token = share_listener.set(told.append)
+    try:
+        parts = [score(X, Y, 9) for score in FAMILY] + [r_nx_area(X, Y)]
+    finally:
+        share_listener.reset(token)
+    assert len(told) > 15 * len(parts)
+    for one, other in zip(plain, parts, strict=True):
+        assert same_bits(one.per_point, other.per_point)
 
 
 def test_inputs_stay_as_they_are():

@@ -1,4 +1,4 @@
-"""Shepard correlations, stress, labels, Procrustes, stability, dimension: against SciPy, scikit-learn and theorems."""
+"""Shepard correlations, stress, Procrustes, stability, spectra: against SciPy and theorems."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 import scipy.spatial
 import scipy.stats
-import sklearn.metrics
-from scipy.spatial.distance import pdist
-from sklearn.neighbors import KNeighborsClassifier
+from scipy.spatial.distance import cdist, pdist
 
 import lowfold
 from conftest import cloud
@@ -18,15 +16,13 @@ from lowfold import PCA, TSNE, DataError, DiffusionMap, Isomap, ParameterError
 from lowfold.metrics import (
     Sample,
     eigenvalue_gaps,
-    intrinsic_dimension,
-    label_accuracy,
+    neighbor_recall,
     normalized_stress,
     procrustes_distance,
     ranks,
     residual_variance,
     shepard,
     shepard_correlation,
-    silhouette,
     stability,
 )
 from shapes import swiss_roll
@@ -98,38 +94,24 @@ def test_stress_ignores_size_and_is_the_root_of_what_the_best_size_leaves():
     assert normalized_stress(X, X).per_point.max() < 1e-6
 
 
-def test_label_accuracy_is_leave_one_out_classification(digits):
-    X, y = digits
-    Y = PCA().fit_transform(X)
-    nearest = KNeighborsClassifier(n_neighbors=1)
-    wanted = [nearest.fit(np.delete(Y, i, 0), np.delete(y, i)).predict(Y[i : i + 1])[0] == y[i] for i in range(60)]
-    np.testing.assert_array_equal(label_accuracy(Y, y, 1).per_point[:60], wanted)
-    some = label_accuracy(Y, y, 5, sample=200)
-    np.testing.assert_array_equal(some.per_point, label_accuracy(Y, y, 5).per_point[some.points])
+@pytest.mark.parametrize("scaled", [True, False])
+def test_stress_at_a_point_is_that_of_its_pairs_and_all_points_make_the_whole(scaled):
+    X, Y = cloud(90, 4), 3 * cloud(90, 4)[:, :2]
+    A, B = cdist(X, X), cdist(Y, Y)
+    found = normalized_stress(X, Y, scaled=scaled)
+    s = (A * B).sum() / (B * B).sum() if scaled else 1.0
+    np.testing.assert_allclose(found.per_point, np.sqrt(((A - s * B) ** 2).sum(axis=1) / (A * A).sum(axis=1)))
+    assert found.value**2 == pytest.approx(np.average(found.per_point**2, weights=(A * A).sum(axis=1)))
 
 
-def test_equally_frequent_labels_count_by_their_share():
-    Y = np.array([[0.0], [1.0], [1.1], [50.0]])
-    assert label_accuracy(Y, ["a", "a", "b", "b"], 2).per_point[0] == 0.5
-
-
-def test_silhouette_is_scikit_learns(digits):
-    X, y = digits
-    Y = PCA().fit_transform(X)
-    np.testing.assert_allclose(silhouette(Y, y).per_point, sklearn.metrics.silhouette_samples(Y, y), atol=1e-9)
-    alone = np.where(np.arange(len(y)) == 3, 99, y)
-    wanted = sklearn.metrics.silhouette_samples(Y, alone)
-    np.testing.assert_allclose(
-        silhouette(Y, alone, sample=100).per_point, wanted[silhouette(Y, alone, sample=100).points], atol=1e-9
-    )
-
-
-@pytest.mark.parametrize("metric", [label_accuracy, silhouette])
-def test_labels_that_do_not_fit_are_refused(metric):
-    with pytest.raises(DataError, match="59"):
-        metric(cloud(60, 2), np.zeros(59))
-    with pytest.raises(DataError, match="different values"):
-        silhouette(cloud(60, 2), np.zeros(60))
+def test_a_sampled_stress_is_right_within_its_error():
+    X = cloud(3000, 4)
+    whole = normalized_stress(X, X[:, :2], sample=None)
+    assert whole.error == 0
+    found = [normalized_stress(X, X[:, :2], sample=Sample(points=150, random_state=s)) for s in range(12)]
+    off = np.array([(score.value - whole.value) / score.error for score in found])
+    assert np.abs(off).max() < 5
+    assert 0.3 < np.sqrt(np.mean(off**2)) < 2
 
 
 def test_procrustes_distance_squared_is_scipys_disparity_and_ignores_rotation_size_and_shift():
@@ -157,21 +139,16 @@ def test_stability_is_perfect_where_the_seed_does_not_matter_and_not_where_it_do
         stability(PCA(), X, (1,))
 
 
-@pytest.mark.parametrize("method", ["two_nn", "mle"])
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_the_dimension_of_a_cube_in_a_larger_space_is_found(method, d):
-    X = np.random.default_rng(0).random((4000, d)) @ np.linalg.qr(cloud(10, 10))[0][:d]
-    found = intrinsic_dimension(X, method)
-    assert float(found) == pytest.approx(d, rel=0.15)  # edges of the cube make it a little less
-    assert 0 < found.error < 0.2 * d
-
-
-def test_the_dimension_of_a_swiss_roll_with_equal_points_is_two():
-    X = swiss_roll(3000)[0]
-    X[:100] = X[100:200]
-    assert float(intrinsic_dimension(X)) == pytest.approx(2, abs=0.2)
-    with pytest.raises(DataError, match="Drop the duplicates"):
-        intrinsic_dimension(np.zeros((50, 3)))
+def test_stability_at_a_point_is_the_mean_over_pairs_of_seeds():
+    found = stability(TSNE(perplexity=10.0, init="random"), cloud(90, 10), (0, 1, 2), k=6)
+    pairs = [(found.maps[a], found.maps[b]) for a, b in ((0, 1), (0, 2), (1, 2))]
+    distances = [procrustes_distance(A, B) for A, B in pairs]
+    recalls = [neighbor_recall(A, B, 6) for A, B in pairs]
+    for whole, parts in ((found.distance, distances), (found.recall, recalls)):
+        np.testing.assert_allclose(whole.per_point, np.mean([part.per_point for part in parts], axis=0))
+        assert whole.value == pytest.approx(np.mean([part.value for part in parts]))
+    assert found.recall.value == pytest.approx(found.recall.per_point.mean())
+    assert (np.ptp(found.distance.per_point), np.ptp(found.recall.per_point)) > (0, 0)
 
 
 def test_residual_variance_falls_to_nothing_at_the_true_dimension():

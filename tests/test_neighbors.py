@@ -11,7 +11,10 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsTransformer
 
+from conftest import same_bits
 from lowfold import Cells, DataError, Exact, ParameterError, build_index
+from lowfold.backend import resources
+from lowfold.comparison import PeakMemory
 from lowfold.neighbors.duplicates import DistinctIndex
 from lowfold.neighbors.spatial import SpatialIndex
 
@@ -195,6 +198,34 @@ def test_cells_reach_the_recall_they_promise_on_data_of_any_kind(name):
     assert found.recall == pytest.approx(recall, abs=0.01)
 
 
+# Large enough for the search to be approximate unless somebody asks for another.
+LARGE = {
+    "clusters": lambda rng: 4 * rng.standard_normal((40, 64))[rng.integers(0, 40, 20_000)],
+    "sheet": lambda rng: 100 * rng.random((20_000, 3)) @ rng.standard_normal((3, 64)),
+    "curve": lambda rng: np.cumsum(rng.standard_normal((20_000, 64)), axis=0),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_by_default_ninety_nine_in_a_hundred_neighbors_are_found(name):
+    X = (LARGE[name](np.random.default_rng(0)) + points(20_000, 64)).astype(np.float32)
+    true = build_index(X, search="exact").query(None, 15).indices
+    found = build_index(X).query(None, 15)
+    assert found.recall < 1, "the search was exact"
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(true, found.indices, strict=True)]) >= 0.99
+    assert found.recall >= 0.99
+
+
+@pytest.mark.skipif(not resources.forget_peak(), reason="the system does not count the peak of memory")
+@pytest.mark.parametrize("metric", NATIVE)
+def test_the_exact_search_keeps_no_distances_of_all_pairs(metric):
+    X = points(20_000, 8)
+    build_index(X[:500], metric=metric, search="exact").query(None, 15)  # what a first search loads is not its own
+    with PeakMemory() as memory:
+        build_index(X, metric=metric, search="exact").query(None, 15)
+    assert memory.peak < len(X) ** 2 / 10  # a tenth of a byte for each pair
+
+
 def test_more_recall_can_be_asked_for_up_to_all():
     X = families()["gaussian"].astype(np.float32)
     true = build_index(X, search="exact").query(None, 10).indices
@@ -217,6 +248,17 @@ def test_the_approximate_search_is_the_same_for_any_threads_batch_and_after_pick
         part = index.query(X[rows], 12)
         np.testing.assert_array_equal(part.indices, whole.indices[rows])
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(index)).query(X, 12).indices, whole.indices)
+
+
+@pytest.mark.parametrize("metric", NATIVE)
+def test_approximate_neighbors_of_the_points_themselves_are_the_same_for_any_threads(metric):
+    X = families()["clusters"].astype(np.float32)
+    alone, *others = (build_index(X, metric=metric, search="cells", n_jobs=n).query(None, 12) for n in (1, 2, 3, 8))
+    assert alone.recall < 1, "the search was exact"
+    for found in others:
+        assert same_bits(found.indices, alone.indices)
+        assert same_bits(found.distances, alone.distances)
+        assert found.recall == alone.recall
 
 
 def test_the_seed_alone_decides_between_approximate_results():

@@ -8,7 +8,10 @@ import scipy.sparse
 from scipy.linalg import subspace_angles
 from sklearn.decomposition import PCA as SklearnPCA
 
+from conftest import same_bits
 from lowfold import PCA, DataError, MemoryLimitError, ParameterError
+from lowfold.backend import resources
+from lowfold.comparison import PeakMemory
 from lowfold.errors import ConvergenceWarning
 
 SOLVERS = ("covariance", "randomized", "power")
@@ -95,6 +98,48 @@ def test_sparse_rows_are_never_made_dense():
     model = PCA(n_components=2, solver="randomized")
     assert model.estimate(*X.shape) < 8 * 3000 * 200_000 / 20
     assert model.fit(X).embedding_.shape == (3000, 2)
+
+
+@pytest.mark.skipif(not resources.forget_peak(), reason="the system does not count the peak of memory")
+@pytest.mark.parametrize("shape", [(30_000, 1000), (1500, 15_000)])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_no_solver_takes_the_memory_of_dense_rows_for_sparse_ones(solver, shape):
+    X = scipy.sparse.random_array(shape, density=0.002, rng=np.random.default_rng(0), format="csr")
+    X.data *= np.where(X.indices < 4, 50.0 / (1 + X.indices), 1.0)  # a few long axes
+    PCA(solver=solver).fit(X[:50, :60])  # what a first fit loads is not its own
+    with PeakMemory() as memory:
+        model = PCA(solver=solver).fit(X)
+        model.transform(X)
+    assert memory.peak < 8 * shape[0] * shape[1] / 3
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", [(20, 120), (2, 9), (60, 61)])
+def test_power_iteration_on_fewer_samples_than_features_gives_what_covariances_give(shape, make):
+    X = ellipsoid(*shape)
+    X[np.abs(X - 5) < 0.01] = 0
+    m = min(3, shape[0] - 1)
+    power, covariance = (PCA(n_components=m, solver=solver).fit(make(X)) for solver in ("power", "covariance"))
+    assert power.report_.findings["solver"] == "power"
+    np.testing.assert_allclose(power.explained_variance_, covariance.explained_variance_, rtol=1e-6)
+    np.testing.assert_allclose(power.explained_variance_ratio_, covariance.explained_variance_ratio_, rtol=1e-6)
+    np.testing.assert_allclose(power.components_, covariance.components_, atol=TOLERANCE["power"])
+    np.testing.assert_allclose(power.embedding_, covariance.embedding_, atol=10 * TOLERANCE["power"])
+    np.testing.assert_allclose(power.components_ @ power.components_.T, np.eye(m), atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("wide", [False, True], ids=["tall", "wide"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_gives_the_same_bits_for_any_number_of_threads(solver, wide, dtype):
+    X = ellipsoid(9000, 40).astype(dtype)
+    X = np.ascontiguousarray(X.T) if wide else X
+    alone, *others = (PCA(n_components=3, solver=solver, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2, 3, 8))
+    assert alone.report_.findings["solver"] == solver
+    for model in others:
+        assert same_bits(model.embedding_, alone.embedding_)
+        assert same_bits(model.components_, alone.components_)
+        assert same_bits(model.transform(X[:7] + 1), alone.transform(X[:7] + 1))
 
 
 def test_agreement_with_scikit_learn_up_to_sign():

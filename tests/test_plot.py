@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from conftest import cloud
 from lowfold import (
+    PCA,
     TSNE,
     DataError,
     DiffusionMap,
@@ -18,7 +22,7 @@ from lowfold import (
     metrics,
     plot,
 )
-from lowfold.plot.colors import OKABE_ITO, PETROFF, as_rgb, coloring
+from lowfold.plot.colors import coloring
 from lowfold.plot.images import without_overlap
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -84,20 +88,6 @@ def test_one_coordinate_and_tiny_or_huge_ones_can_be_drawn(ax):
         assert np.ptp(drawn, axis=0).min() > 0.1
 
 
-@pytest.mark.parametrize("colors", [OKABE_ITO, PETROFF])
-def test_colours_differ_for_colour_blind_readers_too(colors):
-    # Deuteranopia and protanopia (Vienot, Brettel and Mollon 1999), in linear light.
-    rgb = np.array([as_rgb(colour) for colour in colors]) ** 2.2
-    blind = {
-        "deuteranopia": np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]),
-        "protanopia": np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]),
-    }
-    for kind, matrix in blind.items():
-        seen = np.clip(rgb @ matrix.T, 0, 1) ** (1 / 2.2)
-        apart = np.linalg.norm(seen[:, None] - seen[None], axis=2)[np.triu_indices(len(colors), 1)]
-        assert apart.min() > 0.07, kind
-
-
 def test_images_do_not_overlap_and_lie_where_their_points_are(ax):
     pictures = np.random.default_rng(0).random((120, 6, 6))
     plot.images(Y, pictures, LABELS, ax=ax, across=10)
@@ -133,24 +123,107 @@ def test_a_grid_has_a_panel_for_each_map_and_one_legend():
 
 def test_curves_show_the_numbers_they_are_about(ax):
     X = cloud(120, 5)
-    model = DiffusionMap(n_components=6).fit(X)
-    plot.spectrum(model, ax=ax)
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.eigenvalues_)
     curve = metrics.quality_curve(X, Y)
-    drawn = plot.quality(X, {"a": Y, "b": curve})
-    np.testing.assert_array_equal(drawn.lines[0].get_ydata(), drawn.lines[1].get_ydata())
-    assert f"{metrics.shepard_correlation(X, Y)}" in plot.shepard(X, Y).get_title()
+    drawn = plot.quality(X, {"a": Y, "b": curve, "c": cloud(120, 2, seed=1)})
+    for line in drawn.lines[:2]:
+        np.testing.assert_array_equal(line.get_xdata(), curve.k)
+        np.testing.assert_array_equal(line.get_ydata(), curve.r_nx)
+    k, value = curve.k[20], drawn.lines[2].get_ydata()[20]
+    assert value == pytest.approx(float(metrics.r_nx(X, cloud(120, 2, seed=1), int(k))))
+    areas = [f"a ({curve.area.value:.3f})", f"b ({curve.area.value:.3f})"]
+    assert [text.get_text() for text in drawn.get_legend().get_texts()][:2] == areas
     cut = markov.sweep_cut(LaplacianEigenmaps(n_neighbors=8).fit(X))
     drawn = plot.sweep(cut)
     np.testing.assert_array_equal(drawn.lines[0].get_ydata(), cut.profile)
     assert drawn.lines[1].get_ydata()[0] == cut.conductance
+    assert drawn.lines[2].get_ydata()[0] == cut.certificate[0]
 
 
-def test_trust_is_each_points_own(ax):
+@pytest.mark.parametrize("model", [PCA(n_components=6), DiffusionMap(n_components=8, sigma=0.6)])
+def test_a_spectrum_shows_every_eigenvalue_and_marks_the_largest_gap(model, ax):
+    clusters = np.concatenate([cloud(60, 6, seed=s) * 0.1 + 4 * np.eye(4, 3)[s] @ np.eye(3, 6) for s in range(4)])
+    plot.spectrum(model.fit(clusters), ax=ax)
+    values = getattr(model, "eigenvalues_", getattr(model, "explained_variance_", None))
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), np.arange(1, len(values) + 1))
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), values)
+    np.testing.assert_array_equal(ax.lines[1].get_xdata(), [3.5, 3.5])  # four clusters differ in three directions
+    assert [text.get_text() for text in ax.texts] == ["gap behind 3"]
+
+
+def test_a_shepard_diagram_shows_every_pair_and_the_medians(ax):
     X = cloud(120, 5)
-    plot.trust(X, Y, 7, ax=ax)
-    wanted = metrics.neighbor_recall(X, Y, 7).per_point
-    np.testing.assert_allclose(np.sort(ax.collections[0].get_array()), np.sort(wanted))
+    plot.shepard(X, Y, ax=ax)
+    assert f"{metrics.shepard_correlation(X, Y)}" in ax.get_title()
+    assert ax.collections[0].get_array().sum() == 120 * 119
+    plot.shepard(X, 3 * X, ax=(straight := pyplot.subplots()[1]), title="straight")
+    x, y = straight.lines[0].get_data()
+    np.testing.assert_allclose(y, 3 * x, rtol=0.05)  # a median over a mean, of a fortieth of the pairs
+    assert straight.get_title() == "straight"
+
+
+def test_a_shepard_diagram_of_many_points_takes_no_more_memory(ax):
+    X = cloud(200_000, 3, dtype=np.float32)
+    plot.shepard(X[:100], X[:100, :2], title="first, what is imported on the way")
+    tracemalloc.start()
+    plot.shepard(X, X[:, :2], ax=ax)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4e8, "distances from 400 points to all are 6.4e8 bytes in each space"
+    assert 400 * 5000 <= ax.collections[0].get_array().sum() <= 400 * 5399
+
+
+@pytest.mark.parametrize("of", ["recall", "trustworthiness"])
+def test_trust_is_each_points_own_and_the_doubtful_are_on_top(of, ax):
+    X = cloud(120, 5)
+    plot.trust(X, Y, 7, of=of, ax=ax)
+    wanted = {"recall": metrics.neighbor_recall, "trustworthiness": metrics.trustworthiness}[of](X, Y, 7).per_point
+    shown, values = ax.collections[0].get_offsets(), ax.collections[0].get_array()
+    number = [int(np.flatnonzero((point == Y).all(axis=1))[0]) for point in np.asarray(shown)]
+    assert sorted(number) == list(range(120))
+    np.testing.assert_array_equal(values, wanted[number])
+    assert (np.diff(values) <= 0).all()
+
+
+def test_a_diffusion_map_at_time_t_is_its_eigenvectors_times_eigenvalues_to_the_t():
+    model = DiffusionMap(n_components=2).fit(cloud(80, 4))
+    first, *later = (np.asarray(ax.collections[0].get_offsets()) for ax in plot.diffusion_times(model, times=(1, 2, 5)))
+    np.testing.assert_allclose(first, model.embedding_, rtol=1e-6)
+    for shown, t in zip(later, (2, 5), strict=True):
+        np.testing.assert_allclose(shown, first * model.eigenvalues_ ** (t - 1), rtol=1e-6)
+
+
+WALK = LaplacianEigenmaps(n_neighbors=8)
+ONE_PICTURE = {
+    "images": lambda ax: plot.images(Y, np.zeros((120, 4, 4)), ax=ax),
+    "quality": lambda ax: plot.quality(cloud(120, 5), Y, ax=ax),
+    "scatter": lambda ax: plot.scatter(Y, ax=ax),
+    "shepard": lambda ax: plot.shepard(cloud(120, 5), Y, ax=ax),
+    "spectrum": lambda ax: plot.spectrum(PCA(n_components=3).fit(cloud(120, 5)), ax=ax),
+    "sweep": lambda ax: plot.sweep(WALK.fit(cloud(120, 5)), ax=ax),
+    "trust": lambda ax: plot.trust(cloud(120, 5), Y, ax=ax),
+}
+SEVERAL_PICTURES = {"diffusion_times", "grid", "homotopy"}  # take `axes` and return the list of those they drew into
+PUBLIC = {name for name in plot.__all__ if inspect.isfunction(getattr(plot, name))}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC - SEVERAL_PICTURES - {"names"}))
+def test_every_picture_is_drawn_into_the_axes_given_or_new_ones_and_returns_them(name, ax):
+    assert "returns the Axes" in getattr(plot, name).__doc__
+    assert ONE_PICTURE[name](ax) is ax
+    assert ax.has_data()
+    new = ONE_PICTURE[name](None)
+    assert isinstance(new, type(ax))
+    assert new.figure is not ax.figure
+
+
+def test_those_that_return_something_else_say_so():
+    for name in SEVERAL_PICTURES:
+        assert "axes" in inspect.signature(getattr(plot, name)).parameters
+        assert "returns the list of Axes" in plot.__dict__[name].__doc__
+    assert "returns the texts" in plot.names.__doc__
+    given = pyplot.subplots(1, 2)[1]
+    assert plot.grid({"one": Y, "two": Y}, axes=given) == list(given)
+    assert plot.diffusion_times(DiffusionMap().fit(cloud(40, 4)), times=(1, 2), axes=given) == list(given)
 
 
 def test_times_and_paths_are_series_of_maps():

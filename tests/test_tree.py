@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from conftest import FORCE_METHODS, SHORT, same_bits
-from lowfold import TSNE, Exact, ParameterError, SymmetricSNE, Tree
+from lowfold import TSNE, Classical, Exact, ParameterError, SymmetricSNE, Tree
 from lowfold.backend import reference_tree as reference
 from lowfold.force.law import CAUCHY, GAUSSIAN
 from lowfold.force.repulsion import ExactEngine, TreeEngine
@@ -86,6 +86,14 @@ def test_the_tree_gives_the_same_bits_for_any_number_of_threads(method):
 def test_the_engine_is_chosen_by_cost(n, d, engine):
     model = SymmetricSNE(n_components=d, schedule=SHORT).fit(load_digits().data[:n])
     assert model.report_.findings["repulsion"] == engine
+
+
+def test_the_engine_chosen_for_t_sne_in_three_dimensions_has_the_loss_of_exact_sums():
+    X = load_digits().data[:1100]
+    exact = TSNE(n_components=3, repulsion="exact").fit(X)
+    at_once = Classical(early_iter=0, max_iter=0)
+    chosen = TSNE(n_components=3, init=exact.embedding_, schedule=at_once).fit(X)
+    assert chosen.loss_ == pytest.approx(exact.loss_, rel=0.03)
 
 
 def test_a_theta_beyond_all_measure_is_refused():

@@ -16,6 +16,11 @@ def in_pieces(work: Callable[[slice], None], n: int, threads: int, height: int =
     BLAS has one thread meanwhile. An exception or Ctrl-C leaves what has not begun undone.
     """
     pieces = [slice(begin, min(begin + height, n)) for begin in range(0, n, height)]
+    if threads == 1:
+        with blas.single_threaded():
+            for piece in pieces:
+                work(piece)
+        return
     pool = ThreadPoolExecutor(threads)
     try:
         with blas.single_threaded():

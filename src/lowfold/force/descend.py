@@ -55,7 +55,7 @@ class Descent:
         self._ended_by_itself = False
         self._best = self.Y.copy()
         self._best_loss = self._first_loss = np.inf
-        self._start_loss = problem.loss(self.Y)  # most starts lie in one place: who ends above that found nothing
+        self._start = problem.loss(self.Y), problem.cost(self.Y)  # who ends above that found nothing
         self._objective = self._lowest = np.inf  # the loss with exaggeration, which is what falls
         self._exaggeration = 1.0
         self._idle = 0
@@ -193,7 +193,8 @@ class Descent:
         self.problem = problem
         self._ease = None
         self._best = self.Y.copy()
-        self._best_loss = self._first_loss = self._start_loss = np.inf
+        self._best_loss = self._first_loss = np.inf
+        self._start = np.inf, 0.0
 
     def settle(self) -> None:
         """Takes the loss where the points are now; if they diverged, or were stopped on their way, returns to the best
@@ -201,11 +202,12 @@ class Descent:
         forces = self.problem.forces(self.Y)
         self._take(forces)
         self.promise = self._promised(forces) if self._ended_by_itself else None
-        worse = self._objective - min(self._best_loss, self._start_loss)
+        start, cost = self._start
+        worse = self._objective - min(self._best_loss, start + (self._exaggeration - 1) * cost)
         allowed = RISE * max(abs(self._best_loss), 1.0)
         self.diverged = self.diverged or not np.isfinite(self._objective) or worse > allowed or self._hurries()
         self.converged = self.converged and not self.diverged
-        astray = self.diverged or (self.cut_short and worse > 0)
+        astray = self.diverged or (self.cut_short and self._objective > self._best_loss)
         self.cut_short = False
         if astray and np.isfinite(self._best_loss):
             self.Y = self._best.copy()

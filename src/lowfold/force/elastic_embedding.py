@@ -10,25 +10,18 @@ or taken along the spectral direction where the whole of it is cheap to invert: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 from lowfold import inputs
 from lowfold.affinity.perplexity import WIDTH, scales
-from lowfold.force.descend import Course
-from lowfold.force.homotopy import Homotopy
-from lowfold.force.method import ForceMethod
+from lowfold.force.following import FollowingMethod
 from lowfold.force.problem import NONE
 from lowfold.force.repulsion import Engine
-from lowfold.force.schedule import Annealed, Phase, schedule_of
-from lowfold.force.spectral_direction import MOST_FILL, SpectralDirection
-from lowfold.options import option
-from lowfold.types import Floats, Step
-
-AT_EACH_STRENGTH = 60  # iterations, at most, on the way to the last one
+from lowfold.force.spectral_direction import MOST_FILL
+from lowfold.types import Floats
 
 
-class ElasticEmbedding(ForceMethod):
+class ElasticEmbedding(FollowingMethod):
     """Elastic embedding: springs between neighbours, and a repulsion of strength lambda between all points.
 
     embedding_, path_ (the strengths passed through and the embedding at each), loss_ (also energy_), history_,
@@ -38,52 +31,10 @@ class ElasticEmbedding(ForceMethod):
     normalisation: ClassVar[str] = NONE
     default_init: ClassVar[str] = "spectral"
 
-    strength: float | Homotopy = option(
-        0.1, above=0, help="strength lambda of the repulsion, or Homotopy(strength, ...)"
-    )
-
     @property
     def energy_(self) -> float:
         """The energy that was reached."""
         return self.loss_
-
-    def _optimise(self, phases: list[Phase], along: Course | None = None) -> Iterator[Step]:
-        """Follows the minimum over the strengths; the last one as long as the schedule says."""
-        problem = self._descent.problem
-        if along is None and isinstance(schedule_of(self.schedule), Annealed):  # a classical one's steps are its own
-            along = SpectralDirection.where_it_wins(problem)
-        self._steps = "stiffness" if along is None else "spectral direction"
-        strengths = self._homotopy.strengths(problem.n, self._affinities.degree)
-        self.path_: list[tuple[float, Floats]] = []
-        last = ("descent", "cooling") if along is None else ("descent",)  # only momentum has to be cooled
-        descent = [phase for phase in phases if phase.name in last]
-        for strength in strengths[:-1]:
-            self._descent.turn_to(problem.with_strength(float(strength)))
-            step = None
-            homotopy = Phase("homotopy", AT_EACH_STRENGTH, descent[0].rate, 0.9, tolerance=1e-3)
-            for step in super()._optimise([homotopy], along):
-                yield step
-            if step is not None:
-                self.path_.append((float(strength), step.embedding))
-        self._descent.turn_to(problem)
-        yield from super()._optimise(descent, along)
-
-    def _finished(self, findings: dict[str, object]) -> Floats:
-        Y = super()._finished(findings)
-        findings["steps"] = self._steps
-        final = self._homotopy.strength
-        self.path_ = [*(step for step in self.path_ if step[0] != final), (final, Y)]
-        return Y
-
-    def _steps_before(self, n_samples: int) -> int:
-        return AT_EACH_STRENGTH * (len(self._homotopy.strengths(n_samples)) - 1)
-
-    def _strength(self) -> float:
-        return self._homotopy.strength
-
-    @property
-    def _homotopy(self) -> Homotopy:
-        return self.strength if isinstance(self.strength, Homotopy) else Homotopy(strength=self.strength)
 
     def _masses(self, data: inputs.Data) -> Floats | None:
         return self._homotopy.masses(data.n)

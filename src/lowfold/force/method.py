@@ -66,7 +66,7 @@ class ForceMethod(Watched):
         count = last.iterations if max_iter is None else max_iter
         tolerance = last.tolerance if max_iter is None else None
         phase = dataclasses.replace(last, iterations=count, tolerance=tolerance)
-        self._resume(ForceMethod._optimise(self, [phase]))  # not a method's own way there, which lies behind
+        self._resume(self._optimise([phase]))
         return self
 
     def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
@@ -127,7 +127,8 @@ class ForceMethod(Watched):
         return self.default_init if data.kind in (inputs.ROWS, inputs.SPARSE_ROWS) else "spectral"
 
     def _phases(self) -> list[Phase]:
-        return schedule_of(self.schedule).phases(self._descent.problem.n)
+        total = 1.0 if self.normalisation == GLOBAL else self._descent.problem.n * self._affinities.degree
+        return schedule_of(self.schedule).phases(self._descent.problem.n, total)
 
     def _optimise(self, phases: list[Phase], along: Course | None = None) -> Iterator[Step]:
         """Runs the phases, a Step after each iteration."""

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from lowfold.backend import native
 from lowfold.backend.embedding_protocol import Convolution, GridShape
-from lowfold.force.law import Law
+from lowfold.force.law import GAUSSIAN, Law
 from lowfold.neighbors.engines import Exact
 from lowfold.options import documented, option
 from lowfold.types import Floats
@@ -242,11 +242,17 @@ def _mirrored(corner: Any, axis: int) -> Any:
     return np.concatenate([corner, np.flip(corner, axis)[(slice(None),) * axis + (slice(1, -1),)]], axis)
 
 
+def _dimensions_of_grid(law: Law) -> int:
+    """Up to how many a grid is quicker than a tree. Under heavy tails embeddings are a hundred times as wide as the
+    kernel, and a grid in space has millions of nodes; under a Gaussian ten times, where no tree saves anything."""
+    return GRID_DIMENSIONS if law == GAUSSIAN else 2
+
+
 def engine_of(repulsion: Any, law: Law, shape: tuple[int, int], threads: int) -> Engine:
     """The engine asked for; "auto" chooses by cost."""
     n, d = shape
     if repulsion == "auto":
-        repulsion = "exact" if n <= EXACT_SIZE else "grid" if d <= GRID_DIMENSIONS else "tree"
+        repulsion = "exact" if n <= EXACT_SIZE else "grid" if d <= _dimensions_of_grid(law) else "tree"
     if isinstance(repulsion, Exact) or repulsion == "exact":
         return ExactEngine(law, threads)
     if isinstance(repulsion, Tree) or repulsion == "tree":

@@ -73,8 +73,8 @@ class Annealed:
     )
     callback: Callable[[Step], Any] | None = callback_option()
 
-    def phases(self, n: int) -> list[Phase]:
-        """The phases for n points."""
+    def phases(self, n: int, total: float = 1.0) -> list[Phase]:
+        """The phases for n points; steps are divided by stiffness, so that the sum of affinities changes nothing."""
         rate, late = SAFE_RATE * self.learning_rate, self.late_exaggeration
         longer = min(4.0, max(1.0, math.sqrt(LONGER_BELOW / n), SMALL / n))
         exaggeration = self._exaggeration(longer)
@@ -124,15 +124,18 @@ class Classical:
     late_exaggeration: float = option(1.0, above=0, help="factor of the affinities afterwards")
     max_iter: int = option(500, low=0, help="number of iterations after the early phase")
     learning_rate: float | str = option(
-        "auto", above=0, choices=("auto",), help="step length; 'auto': the number of points over the exaggeration"
+        "auto",
+        above=0,
+        choices=("auto",),
+        help="step length; 'auto': the number of points over the exaggeration and the sum of the affinities",
     )
     callback: Callable[[Step], Any] | None = callback_option()
 
-    def phases(self, n: int) -> list[Phase]:
-        """The phases for n points."""
+    def phases(self, n: int, total: float = 1.0) -> list[Phase]:
+        """The phases for n points whose affinities have this sum."""
         auto = isinstance(self.learning_rate, str)
         early, late = self.exaggeration, self.late_exaggeration
-        rates = [n / early, n / late] if auto else [float(self.learning_rate)] * 2
+        rates = [n / (early * total), n / (late * total)] if auto else [float(self.learning_rate)] * 2
         shared: dict[str, Any] = {"by_degree": False, "gains": True}
         return [
             Phase("early exaggeration", self.early_iter, rates[0], 0.5, early, early, **shared, watched=False),

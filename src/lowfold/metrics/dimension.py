@@ -7,13 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_is_fitted
 
+from lowfold import inputs
 from lowfold.errors import DataError, ParameterError
 from lowfold.metrics.score import GROUPS, Sampling, Score, chosen_points, grouped_error, read_embedding
 from lowfold.metrics.shepard import shepard_correlation
-from lowfold.neighbors.index import build_index
-from lowfold.neighbors.interface import Metric
+from lowfold.neighbors.index import index_of
+from lowfold.neighbors.interface import Metric, Settings, read_points
+from lowfold.neighbors.neighborhood import part_of
+from lowfold.options import validate
 
 KEPT = 0.9  # of the ratios, the smaller ones: the largest come from the edge of the data and from outliers
 
@@ -33,23 +38,45 @@ def intrinsic_dimension(
     distribution 1 - mu^-d; d is the slope of -log(1 - F) over log mu, of nine tenths of the points. per_point:
     1 / log mu.
     "mle" (Levina and Bickel 2005): 1 / d is the mean over neighbours j < k of log(r_k / r_j), averaged over points
-    (MacKay and Ghahramani 2005). per_point: each point's own d. Equal points count once; k only matters to "mle".
+    (MacKay and Ghahramani 2005). per_point: each point's own d. Equal points count once, and only the first of
+    them is among `points`; k only matters to "mle".
     """
     if method not in ("two_nn", "mle"):
         raise ParameterError(f"method={method!r} must be 'two_nn' or 'mle'. Use for example method='two_nn'.")
-    index = build_index(X, metric=metric, n_jobs=n_jobs)
+    settings = Settings(metric=metric, n_jobs=n_jobs)
+    validate(settings)
+    data = read_points(X, metric)
     wanted = 2 if method == "two_nn" else int(k)
-    if not 2 <= wanted < index.n - 1:
-        raise ParameterError(f"k={k!r} needs k from 2 to {index.n - 2}, as n_samples = {index.n}. Lower k.")
-    distances = index.query(None, wanted).distances.astype(np.float64)
-    distinct = np.flatnonzero(distances[:, 0] > 0)
-    if len(distinct) < 3:
-        raise DataError(f"Only {len(distinct)} of {index.n} points have no equal one beside them. Drop the duplicates.")
-    points = distinct[chosen_points(len(distinct), sample)]
-    values = _two_nn(distances[points]) if method == "two_nn" else _likelihood(distances[points])
+    if method == "mle" and not 2 <= wanted <= max(2, data.n - 2):
+        raise ParameterError(f"k={k!r} needs k from 2 to {data.n - 2}, as n_samples = {data.n}. Lower k.")
+    distinct, distances = _distances_of_distinct(data, settings, wanted)
+    chosen = chosen_points(len(distinct), sample)
+    values = _two_nn(distances[chosen]) if method == "two_nn" else _likelihood(distances[chosen])
     if not np.isfinite(values[0]):
         raise DataError("All neighbours of every point are equally far, so their distances tell no dimension.")
-    return Score(values[0], values[1], values[2], points)
+    return Score(values[0], values[1], values[2], distinct[chosen])
+
+
+def _distances_of_distinct(
+    data: inputs.Data, settings: Settings, k: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """(the first of each group of equal points, the distances of each of them to its k nearest of the others).
+
+    Points are equal if their distance is 0. Only the k nearest are seen, so that a large group may be found in parts.
+    """
+    points, some = np.arange(data.n), data
+    while len(points) >= k + 2:
+        nearest = index_of(some, settings).query(None, k)
+        row, column = np.nonzero(nearest.distances == 0)
+        if not len(row):
+            return points, nearest.distances.astype(np.float64)
+        pairs = coo_array((np.ones(len(row)), (row, nearest.indices[row, column])), shape=(len(points), len(points)))
+        points = points[np.sort(np.unique(connected_components(pairs, directed=False)[1], return_index=True)[1])]
+        some = part_of(data, points)
+    raise DataError(
+        f"X has {len(points)} different points among its {data.n}, but the distances to {k} neighbours need at least "
+        f"{k + 2}. Pass more that differ{', or lower k' if k > 2 else ''}."
+    )
 
 
 def _two_nn(distances: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64]]:
@@ -65,7 +92,8 @@ def _slope(logs: NDArray[np.float64]) -> float:
     n = len(logs)
     x = np.sort(logs)[: max(2, int(KEPT * n))]
     y = -np.log1p(-np.arange(1, len(x) + 1) / (n + 1))
-    return float(x @ y / (x @ x)) if x.any() else float("inf")
+    # Not x @ y: BLAS would take it on as many threads as there are, and its last digits with them.
+    return float(np.einsum("i,i->", x, y) / np.einsum("i,i->", x, x)) if x.any() else float("inf")
 
 
 def _likelihood(distances: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64]]:

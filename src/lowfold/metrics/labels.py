@@ -12,9 +12,9 @@ from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import share_listener, tell_share
 from lowfold.metrics.score import Sampling, Score, check_labels, chosen_points, mean_score, read_embedding, rows_of
+from lowfold.metrics.votes import shares_by_lot, winning_shares
 from lowfold.neighbors.index import build_index
-from lowfold.neighbors.interface import NeighborIndex
-from lowfold.types import Floats
+from lowfold.types import Floats, Neighbors
 
 BLOCK_BYTES = 16_000_000
 PIECE = 20_000  # points whose neighbours are looked for at once, if somebody wants to hear how many are done
@@ -23,25 +23,21 @@ PIECE = 20_000  # points whose neighbours are looked for at once, if somebody wa
 def label_accuracy(Y: Any, labels: Any, k: int = 10, *, sample: Sampling = "auto", n_jobs: int | None = None) -> Score:
     """The share of points whose label most of their k nearest others have.
 
-    Where several labels are equally frequent, the right one among them counts by its share.
+    Where several labels are equally frequent, the right one among them counts by its share. Where more others are
+    equally far than are still wanted, the mean over all ways to choose among them counts.
     """
     embedding = read_embedding(Y)
     n = len(embedding)
-    classes = check_labels(labels, n)
+    classes = check_labels(labels, n).astype(np.int32)
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= n - 1:
         raise ParameterError(f"k={k!r} must be an int from 1 to {n - 1}, as n_samples = {n}. Lower k.")
     points = chosen_points(n, sample)
-    index = build_index(embedding, search="exact", n_jobs=n_jobs)
-    listened = share_listener.get() is not None
-    if len(points) == n and not (listened and n > PIECE):
-        nearest = index.query(None, int(k)).indices
-    else:
-        nearest = _nearest_others(index, embedding, points, int(k), PIECE if listened else n)
-    votes = np.zeros((len(points), int(classes.max()) + 1), np.int32)
-    np.add.at(votes, (np.arange(len(points))[:, None], classes[nearest]), 1)
-    most = votes.max(axis=1, keepdims=True)
-    won = votes[np.arange(len(points)), classes[points]] == most[:, 0]
-    return mean_score(won / (votes == most).sum(axis=1), points, n)
+    nearest = _nearest_others(embedding, points, min(int(k) + 1, n - 1), n_jobs)
+    shares = winning_shares(classes[nearest.indices[:, :k]], classes[points])
+    tied = (nearest.distances[:, k - 1] == nearest.distances[:, -1]) & (k < n - 1)
+    if tied.any():
+        shares[tied] = shares_by_lot(embedding, classes, points[tied], int(k), n_jobs)
+    return mean_score(shares, points, n)
 
 
 def silhouette(Y: Any, labels: Any, *, sample: Sampling = "auto", n_jobs: int | None = None) -> Score:
@@ -87,20 +83,25 @@ def _silhouettes(D: Any, own: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDAr
     return np.where(alone, 0.0, (outside - inside) / np.where(larger > 0, larger, 1.0))
 
 
-def _nearest_others(
-    index: NeighborIndex, embedding: Floats, points: NDArray[np.intp], k: int, piece: int
-) -> NDArray[np.int32]:
+def _nearest_others(embedding: Floats, points: NDArray[np.intp], k: int, n_jobs: int | None) -> Neighbors:
     """The k nearest to each of the points, itself left out."""
+    n, listened = len(embedding), share_listener.get() is not None
+    index = build_index(embedding, search="exact", n_jobs=n_jobs)
+    if len(points) == n and not (listened and n > PIECE):
+        return index.query(None, k)
+    piece = PIECE if listened else n
     parts = []
     for begin in range(0, len(points), piece):
         some = points[begin : begin + piece]
-        parts.append(_others(index.query(embedding[some], k + 1).indices, some))
+        parts.append(_others(index.query(embedding[some], k + 1), some))
         tell_share(begin + piece, len(points))
-    return np.concatenate(parts)
+    indices, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Neighbors(indices, distances, n)
 
 
-def _others(nearest: NDArray[np.int32], points: NDArray[np.intp]) -> NDArray[np.int32]:
+def _others(nearest: Neighbors, points: NDArray[np.intp]) -> tuple[Any, Any]:
     """Drops each point from its own neighbours, or the last of them where equal points stand before it."""
-    own = nearest == points[:, None]
+    own = nearest.indices == points[:, None]
     own[~own.any(axis=1), -1] = True
-    return nearest[~own].reshape(len(points), -1)
+    shape = (len(points), nearest.k - 1)
+    return nearest.indices[~own].reshape(shape), nearest.distances[~own].reshape(shape)

@@ -101,7 +101,8 @@ def _joined(parts: list[Pairs]) -> Pairs:
 
 
 def _sums(r: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.array([r @ s, r @ r, s @ s])
+    # Not r @ s: BLAS would take it on as many threads as there are, and its last digits with them.
+    return np.array([np.einsum("i,i->", a, b) for a, b in ((r, s), (r, r), (s, s))])
 
 
 def _correlation(sums: NDArray[np.float64]) -> float:

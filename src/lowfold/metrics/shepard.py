@@ -58,7 +58,7 @@ def shepard_correlation(
     """
     if method not in ("spearman", "pearson"):
         raise ParameterError(f"method={method!r} must be 'spearman' or 'pearson'. Use for example method='spearman'.")
-    rows = _rows_of(X, Y, metric, sample, n_jobs)
+    rows = distance_rows(X, Y, metric, sample, n_jobs)
     if method == "pearson":
         moments = np.concatenate([_moments(a, b) for _, a, b in rows.blocks()])
         return rows.score(_pearson(moments), moments, lambda sums: float(_pearson(sums[None])[0]))
@@ -90,7 +90,7 @@ def normalized_stress(
     s is the best factor, so that the size of an embedding does not matter, or 1 if not `scaled`. per_point: the same
     over the pairs that a point is in, with the common s.
     """
-    rows = _rows_of(X, Y, metric, sample, n_jobs)
+    rows = distance_rows(X, Y, metric, sample, n_jobs)
     moments = np.concatenate([_moments(a, b) for _, a, b in rows.blocks()])
 
     def stress(sums: NDArray[np.float64], s: float) -> NDArray[np.float64]:
@@ -157,7 +157,8 @@ class DistanceRows:
         return Score(value(moments.sum(axis=0)), grouped_error(groups, self.share), per_point, self.drawn)
 
 
-def _rows_of(X: Any, Y: Any, metric: Metric, sample: Sampling, n_jobs: int | None) -> DistanceRows:
+def distance_rows(X: Any, Y: Any, metric: Metric, sample: Sampling, n_jobs: int | None) -> DistanceRows:
+    """Rows of distances from the points of a sample to all, or to OTHERS and themselves where there are more."""
     data = read_data(X, metric)
     if data.n < 3:
         raise ParameterError(f"Distances of pairs need at least 3 points to be compared, but X has {data.n}.")

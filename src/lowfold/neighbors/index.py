@@ -17,10 +17,11 @@ from lowfold.options import RandomState, validate
 
 SPATIAL_METRICS = {"euclidean", "sqeuclidean", "manhattan", "chebyshev"}
 DIRECTION_METRICS = {"cosine", "correlation"}
-# Other names in scikit-learn for what has one here; Minkowski's is Euclid's unless somebody gives it another exponent.
+# Other names in scikit-learn for what has one here; Minkowski's is Euclid's unless somebody gives it another exponent,
+# and that for missing values is, where none is missing.
 SAME_METRIC = {
-    "l2": "euclidean", "minkowski": "euclidean", "p": "euclidean", "l1": "manhattan", "cityblock": "manhattan",
-    "infinity": "chebyshev", "sokalmichener": "rogerstanimoto",
+    "l2": "euclidean", "minkowski": "euclidean", "p": "euclidean", "nan_euclidean": "euclidean", "l1": "manhattan",
+    "cityblock": "manhattan", "infinity": "chebyshev", "sokalmichener": "rogerstanimoto",
 }  # fmt: skip
 
 

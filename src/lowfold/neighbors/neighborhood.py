@@ -40,6 +40,7 @@ class Neighborhood:
     components: Components
     members: NDArray[np.intp]
     labels: NDArray[np.int32]
+    recall: float = 1.0
 
     def pieces(self) -> list[NDArray[np.intp]]:
         """The points to embed together: all, or each component by itself."""
@@ -55,7 +56,7 @@ class Neighborhood:
         if isinstance(self.size, Within) and nearest_at_least:
             rows = self.index.query(values, 1).to_csr()
         elif isinstance(self.size, Within):
-            rows = within(values, self.size, self.index, itself=False)
+            rows, _ = within(values, self.size, self.index, itself=False)
         else:
             rows = self.index.query(values, min(self.size, self.index.n)).to_csr()
         return _in_one_piece(rows, self.labels) if self.components.policy == "separate" else rows
@@ -63,7 +64,7 @@ class Neighborhood:
     def findings(self) -> dict[str, Any]:
         """For the report of a fit."""
         found = self.components
-        report: dict[str, Any] = {} if self.neighbors is None else {"neighbour recall": self.neighbors.recall}
+        report: dict[str, Any] = {"neighbour recall": self.recall}
         report["components"] = found.count if found.count == 1 else f"{found.count}, of sizes {listed(found.sizes)}"
         if found.count > 1:
             report["component policy"] = found.policy
@@ -85,23 +86,25 @@ def neighborhood_of(data: inputs.Data, size: int | Within, settings: Settings, p
     index = index_of(data, settings)
     threads = resources.thread_count(settings.n_jobs)
     if isinstance(size, Within):
-        neighbors, graph = None, within(data.values, size, index, itself=True)
+        neighbors = None
+        graph, recall = within(data.values, size, index, itself=True)
     else:
         neighbors = index.query(None, size)
+        recall = neighbors.recall
         graph = symmetric_graph(neighbors, threads)
     graph, found = connect_graph(graph, index, policy)
     everyone = np.arange(data.n)
     if policy != "largest" or found.count == 1:
-        return Neighborhood(index, size, neighbors, graph, found, everyone, found.labels)
+        return Neighborhood(index, size, neighbors, graph, found, everyone, found.labels, recall)
     members = np.flatnonzero(found.labels == 0)
     chosen = part_of(data, members)
     if neighbors is not None:
         rank = np.cumsum(found.labels == 0) - 1
         nearest = rank[neighbors.indices[members]].astype(np.int32)
-        neighbors = Neighbors(nearest, neighbors.distances[members], len(members), neighbors.recall)
+        neighbors = Neighbors(nearest, neighbors.distances[members], len(members), recall)
     inner = csr_array(graph[members][:, members])
     zeros = np.zeros(len(members), np.int32)
-    return Neighborhood(index_of(chosen, settings), size, neighbors, inner, found, members, zeros)
+    return Neighborhood(index_of(chosen, settings), size, neighbors, inner, found, members, zeros, recall)
 
 
 def part_of(data: inputs.Data, chosen: NDArray[np.intp]) -> inputs.Data:

@@ -25,20 +25,22 @@ class Within:
     radius: float = option(1.0, above=0, help="distance up to which points are neighbours")
 
 
-def within(values: Any, size: Within, index: NeighborIndex, *, itself: bool) -> csr_array:
-    """(rows, n): the distances up to the radius, for the indexed points (`itself`, symmetric) or for new ones.
+def within(values: Any, size: Within, index: NeighborIndex, *, itself: bool) -> tuple[csr_array, float]:
+    """(rows, n): the distances up to the radius, for the indexed points (`itself`, symmetric) or for new ones; and the
+    share of these neighbours that were found, by the search's own estimate.
 
     The index is asked for more and more neighbours, of those rows whose last one is still inside.
     """
     if isinstance(index, GraphIndex):
-        return _within_stored(csr_array(values), size, itself=itself)
+        return _within_stored(csr_array(values), size, itself=itself), 1.0
     count = values.shape[0]
-    pending, k = np.arange(count), FIRST_LOOK
+    pending, k, recall = np.arange(count), FIRST_LOOK, 1.0
     found: list[tuple[Any, Any, Any]] = []
     while len(pending):
         k = min(k, index.n)
         # Points are asked for like new ones; each finds itself too.
         nearest = index.query(values[pending], k)
+        recall = min(recall, nearest.recall)
         inside = nearest.distances <= size.radius
         complete = ~inside.all(axis=1) if k < index.n else np.ones(len(pending), bool)
         rows = np.repeat(pending[complete], inside[complete].sum(axis=1))
@@ -47,9 +49,9 @@ def within(values: Any, size: Within, index: NeighborIndex, *, itself: bool) -> 
     rows, columns, lengths = (np.concatenate(part) for part in zip(*found, strict=True))
     if itself:
         other = rows != columns
-        return edges_to_graph(rows[other], columns[other], lengths[other], count)
+        return edges_to_graph(rows[other], columns[other], lengths[other], count), recall
     _check_not_alone(rows, count, size)
-    return csr_array(coo_array((lengths, (rows, columns)), shape=(count, index.n)))
+    return csr_array(coo_array((lengths, (rows, columns)), shape=(count, index.n))), recall
 
 
 def _within_stored(graph: csr_array, size: Within, *, itself: bool) -> csr_array:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lowfold.errors import DataError, LowfoldError
 
 PANEL = 3.2  # inches
+BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}  # of a legend
 
 
 def pyplot() -> Any:

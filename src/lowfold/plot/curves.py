@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from lowfold import inputs
 from lowfold.errors import DataError
 from lowfold.markov.sweep import SweepCut, sweep_cut
 from lowfold.metrics import QualityCurve, eigenvalue_gaps, quality_curve, shepard_correlation
-from lowfold.metrics.score import Sample, chosen_points, read_data, read_embedding, rows_of
-from lowfold.plot.canvas import axes_or_new
+from lowfold.metrics.score import Sample
+from lowfold.metrics.shepard import distance_rows
+from lowfold.plot.canvas import BESIDE, axes_or_new
 from lowfold.plot.colors import OKABE_ITO, PLAIN
 
 SHEPARD_POINTS = 400  # from which distances are drawn
@@ -39,15 +39,12 @@ def spectrum(model: Any, *, ax: Any = None, title: str | None = None) -> Any:
 def shepard(X: Any, Y: Any, *, metric: Any = "euclidean", ax: Any = None, title: str | None = None) -> Any:
     """Draws distances in the embedding over distances in the data, the more pairs the darker; returns the Axes.
 
-    The line is the median at each distance in the data; the title says Spearman's correlation. From 400 points to all.
+    The line is the median at each distance in the data; the title says Spearman's correlation. Distances are those from
+    400 points to all, or to 5,000 others drawn by lot where there are more.
     """
-    ax, data = axes_or_new(ax), read_data(X, metric)
-    embedding = read_embedding(Y, data.n)
-    points = chosen_points(data.n, Sample(points=SHEPARD_POINTS))
-    a = rows_of(data, metric, 1)(points)
-    b = rows_of(inputs.Data(inputs.ROWS, embedding), "euclidean", 1)(points)
-    others = np.arange(data.n) != points[:, None]
-    a, b = a[others], b[others]
+    ax = axes_or_new(ax)
+    blocks = distance_rows(X, Y, metric, Sample(points=SHEPARD_POINTS), None).blocks()
+    a, b = (np.concatenate(part) for part in zip(*((a.ravel(), b.ravel()) for _, a, b in blocks), strict=True))
     ax.hexbin(a, b, gridsize=70, bins="log", cmap="Blues", mincnt=1, linewidths=0)
     edges = np.quantile(a, np.linspace(0, 1, 41))
     at = np.clip(np.searchsorted(edges, a, side="right") - 1, 0, 39)
@@ -55,8 +52,7 @@ def shepard(X: Any, Y: Any, *, metric: Any = "euclidean", ax: Any = None, title:
     ax.plot(*np.array(medians).T, color=OKABE_ITO[5], lw=1.5)
     ax.set_xlabel("distance in the data")
     ax.set_ylabel("distance in the embedding")
-    name = f"rank correlation {shepard_correlation(X, Y, metric=metric)}"
-    return _finished(ax, name if title is None else title)
+    return _finished(ax, f"rank correlation {shepard_correlation(X, Y, metric=metric)}" if title is None else title)
 
 
 def quality(X: Any, maps: Any, *, sample: Any = "auto", ax: Any = None, title: str | None = None) -> Any:
@@ -80,7 +76,7 @@ def quality(X: Any, maps: Any, *, sample: Any = "auto", ax: Any = None, title: s
     ax.set_xlabel("neighbours k")
     ax.set_ylabel("R_NX(k)")
     if any(named):
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, title="area")
+        ax.legend(title="area", **BESIDE)
     return _finished(ax, title)
 
 
@@ -101,7 +97,7 @@ def sweep(source: Any, *, ax: Any = None, title: str | None = None) -> Any:
     ax.set_yscale("log")
     ax.set_xlabel("points in the prefix")
     ax.set_ylabel("conductance")
-    ax.legend(loc="best", frameon=False)
+    ax.legend(**BESIDE)
     return _finished(ax, title)
 
 

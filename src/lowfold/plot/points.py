@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.metrics import neighbor_recall, trustworthiness
-from lowfold.plot.canvas import as_map, axes_or_new, plane, pyplot
+from lowfold.plot.canvas import BESIDE, as_map, axes_or_new, plane, pyplot
 from lowfold.plot.colors import CONTINUOUS, PLAIN, Coloring, as_rgb, coloring, look, palette
 
 SHADED_FROM = 100_000  # points: beyond, they would hide each other, and take long to draw
@@ -21,18 +21,19 @@ def scatter(
 ) -> Any:
     """Draws an embedding, coloured by labels or numbers; returns the Axes.
 
-    Classes differ in colour, and in shape where there are more than eight; the legend stands beside the picture, not on
-    it. size: area of a point; None: by their number. Beyond 100,000 points density is shaded instead.
+    Classes differ in colour, and in shape where there are more than ten; the legend stands beside the picture, not on
+    it. size: area of a point; None: by their number. Beyond 100,000 points density is shaded instead: it has no shapes,
+    and the legend names all classes of a colour together.
     """
     ax, points = axes_or_new(ax), plane(Y)
     how = coloring(color, len(points))
-    if len(points) > SHADED_FROM:
+    if is_shaded(len(points)):
         drawn = _shade(ax, points, how)
     else:
         drawn = _draw(ax, points, how, point_size(len(points)) if size is None else size)
     as_map(ax, points, title)
     if legend and how.names is not None:
-        legend_beside(ax, how)
+        legend_beside(ax, how, shaded=is_shaded(len(points)))
     elif legend and how.numbers is not None:
         bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.02)
         bar.outline.set_visible(False)
@@ -56,6 +57,11 @@ def trust(X: Any, Y: Any, k: int = 15, *, of: str = "recall", ax: Any = None, ti
 def point_size(n: int) -> float:
     """The area of a point with which n of them fill a picture without hiding each other."""
     return float(np.clip(20_000 / n, SMALLEST, LARGEST))
+
+
+def is_shaded(n: int) -> bool:
+    """Whether so many points are drawn as density."""
+    return n > SHADED_FROM
 
 
 def _draw(ax: Any, points: NDArray[np.float64], how: Coloring, size: Any) -> Any:
@@ -96,15 +102,15 @@ def _shade(ax: Any, points: NDArray[np.float64], how: Coloring) -> Any:
     return key
 
 
-def legend_beside(ax: Any, how: Coloring) -> None:
-    """The names of the classes, beside the picture."""
+def legend_beside(ax: Any, how: Coloring, *, shaded: bool = False) -> None:
+    """The names of the classes, beside the picture; in shades, which have no shapes, all those of a colour together."""
     names = how.names or []
-    matplotlib = pyplot().matplotlib
-    handles = []
-    for number in range(len(names)):
-        color, shape = look(number, len(how.names or ()))
-        handles.append(matplotlib.lines.Line2D([], [], linestyle="", marker=shape, color=color, markersize=6))
-    columns = 1 + (len(names) - 1) // 20
-    ax.legend(
-        handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, ncols=columns, handletextpad=0.3
-    )
+    looks = [look(number, len(names)) for number in range(len(names))]
+    if shaded:
+        colors = list(dict.fromkeys(color for color, _ in looks))
+        names = [", ".join(name for name, (color, _) in zip(names, looks, strict=True) if color == c) for c in colors]
+        looks = [(color, "s") for color in colors]
+    line = pyplot().matplotlib.lines.Line2D
+    handles = [line([], [], linestyle="", marker=shape, color=color, markersize=6) for color, shape in looks]
+    title = "classes of each colour" if shaded and len(names) < len(how.names or ()) else None
+    ax.legend(handles, names, ncols=1 + (len(names) - 1) // 20, handletextpad=0.3, title=title, **BESIDE)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from lowfold.errors import DataError, ParameterError
 from lowfold.plot.canvas import panels
 from lowfold.plot.colors import coloring
-from lowfold.plot.points import legend_beside, point_size, scatter
+from lowfold.plot.points import is_shaded, legend_beside, point_size, scatter
 
 
 def grid(maps: Mapping[str, Any], color: Any = None, *, columns: int = 4, axes: Any = None) -> list[Any]:
@@ -58,4 +58,4 @@ def _one_legend(drawn: list[Any], maps: Mapping[str, Any], color: Any) -> None:
     if how.names is not None:
         rows = {round(ax.get_position().y0, 3) for ax in drawn}
         first = [ax for ax in drawn if round(ax.get_position().y0, 3) == max(rows)]
-        legend_beside(first[-1], how)
+        legend_beside(first[-1], how, shaded=is_shaded(len(next(iter(maps.values())))))

@@ -1,0 +1,111 @@
+"""Every metric by name: scikit-learn's neighbours, ties by index, and each new row by itself."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from sklearn.neighbors import VALID_METRICS, NearestNeighbors
+
+from conftest import same_bits
+from lowfold import Cells, build_index
+from test_neighbors import NATIVE, distances, expected
+
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+BOOLEAN = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
+
+# scikit-learn turns what are only zeros and ones into booleans, and says so.
+pytestmark = pytest.mark.filterwarnings("ignore:Data was converted to boolean")
+
+
+def rows_for(metric, n, d=6, seed=0):
+    """Rows for which a metric means something."""
+    rng = np.random.default_rng(seed)
+    if metric == "haversine":
+        return rng.random((n, 2)) * [3, 6] - [1.5, 3]
+    if metric in BOOLEAN:
+        X = rng.random((n, d)) < 0.4
+        X[~X.any(axis=1), 0] = True  # nothing but zeros has no distance from itself under some of them
+        return X
+    if metric == "hamming":
+        return rng.integers(0, 3, (n, d)).astype(float)
+    return np.abs(rng.standard_normal((n, d)))
+
+
+def needs_nothing_more(metric):
+    """Whether scikit-learn finds neighbours by a metric's name alone."""
+    with contextlib.suppress(ValueError, TypeError):
+        NearestNeighbors(metric=metric, algorithm="auto").fit(rows_for(metric, 20)).kneighbors(rows_for(metric, 3))
+        return True
+    return False
+
+
+NAMES = [metric for metric in sorted(set().union(*VALID_METRICS.values())) if needs_nothing_more(metric)]
+
+
+def test_most_names_of_scikit_learn_need_nothing_more():
+    assert {*NATIVE, *BOOLEAN, "minkowski", "l1", "l2", "cityblock", "canberra", "braycurtis", "hamming"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("metric", NAMES)
+def test_every_name_that_scikit_learn_knows_gives_its_neighbors(metric):
+    X, new = rows_for(metric, 200), rows_for(metric, 40, seed=1)
+    theirs = NearestNeighbors(metric=metric, algorithm="auto").fit(X)
+    index = build_index(X, metric=metric)
+    for rows, found in ((X, index.query(None, 7)), (new, index.query(new, 7))):
+        lengths, order = theirs.kneighbors(rows, 200)
+        D = np.take_along_axis(lengths, np.argsort(order, axis=1), axis=1)
+        if rows is X:
+            np.fill_diagonal(D, np.inf)
+        indices, nearest = expected(D.round(12), 7)
+        np.testing.assert_array_equal(found.indices, indices)
+        np.testing.assert_allclose(found.distances, nearest, rtol=1e-7, atol=1e-12)
+
+
+@DTYPES
+@pytest.mark.parametrize("metric", [*(name for name in NAMES if name != "haversine"), "seuclidean", "mahalanobis"])
+def test_new_rows_of_many_features_are_searched_for_each_by_itself(metric, dtype):
+    X, new = (rows_for(metric, n, 64, seed).astype(dtype) for n, seed in ((300, 0), (20, 1)))
+    index = build_index(X, metric=metric, n_jobs=1)
+    together = index.query(new, 7)
+    for size in (1, 7):
+        parts = [index.query(new[begin : begin + size], 7) for begin in range(0, 20, size)]
+        np.testing.assert_array_equal(np.concatenate([part.indices for part in parts]), together.indices)
+        assert same_bits(np.concatenate([part.distances for part in parts]), together.distances)
+
+
+def tied(metric, n, d, dtype):
+    """Points on a lattice; for a metric of directions every point five times."""
+    rng = np.random.default_rng(0)
+    if metric in ("cosine", "correlation"):
+        return np.tile(rng.standard_normal((n // 5, d)), (5, 1)).astype(dtype)
+    return rng.integers(0, 3, (n, d)).astype(dtype)
+
+
+@DTYPES
+@pytest.mark.parametrize("metric", NATIVE)
+def test_equal_distances_are_ordered_by_index_whatever_the_metric(metric, dtype):
+    X = tied(metric, 300, 6, dtype)
+    D = distances(X.astype(float), NATIVE[metric])
+    index = build_index(X, metric=metric)
+    found = index.query(None, 9)
+    digits = 12 if dtype == np.float64 else 5
+    assert (np.diff(found.distances, axis=1) == 0).mean() > 0.3
+    np.testing.assert_array_equal(found.indices, expected(D.round(digits), 9)[0])
+    np.fill_diagonal(D, 0)
+    np.testing.assert_array_equal(index.query(X, 9).indices, expected(D.round(digits), 9)[0])
+
+
+@DTYPES
+@pytest.mark.parametrize("d", [4, 20])
+@pytest.mark.parametrize("metric", NATIVE)
+def test_the_approximate_search_too_orders_equal_distances_by_index(metric, d, dtype):
+    X = tied(metric, 2000, d, dtype)
+    index = build_index(X, metric=metric, search=Cells(recall=0.9))
+    for found in (index.query(None, 9), index.query(X[::-1].copy(), 9)):
+        equal = np.diff(found.distances, axis=1) == 0
+        assert equal.mean() > 0.3
+        assert (np.diff(found.distances, axis=1) >= 0).all()
+        assert (np.diff(found.indices, axis=1)[equal] > 0).all()
+    assert metric == "chebyshev" or d == 4 or index.query(None, 9).recall < 1
