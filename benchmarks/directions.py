@@ -1,7 +1,8 @@
 """Where is the spectral direction a better step for elastic embedding than steps divided by each point's stiffness?
 
 Both follow the same strengths on the same problem, from the same start; seconds of the optimisation alone, the
-factorisation counted, and the energy at the end. "ours" is what the library chooses.
+factorisation counted, and the energy at the end. "ours" is what the library chooses: it is to end within a hundredth of
+the lower energy, and of the ways that do to take about as long as the quicker one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from lowfold.force import spectral_direction
 from measure import Bar
 
 OURS, STIFFNESS, SPECTRAL = "ours", "by stiffness", "spectral direction"
+WITHIN, ABOUT = 1.01, 1.3
 FILL = {OURS: spectral_direction.MOST_FILL, STIFFNESS: 0.0, SPECTRAL: float("inf")}
 
 
@@ -51,7 +53,10 @@ def compared(work: str, X: Any) -> dict[str, Any]:
             model = lowfold.ElasticEmbedding().fit(X)
         entries[name] = measure.entry([model.report_.seconds["optimisation"]])
         entries[name]["quality"] = {"energy": model.energy_}
-    return measure.row(work, entries.pop(OURS), entries, Bar())
+    ours = entries.pop(OURS)
+    most = WITHIN * min(way["quality"]["energy"] for way in entries.values())
+    quickest = min(way["value"] for way in entries.values() if way["quality"]["energy"] <= most)
+    return measure.row(work, ours, entries, Bar(value=ABOUT * quickest, ceilings={"energy": most}))
 
 
 if __name__ == "__main__":

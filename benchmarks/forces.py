@@ -1,5 +1,5 @@
-"""The rest of the force family: SNE, symmetric SNE and elastic embedding, new points, the first embedding of a process,
-and where an iteration spends its time."""
+"""The rest of the force family: SNE, symmetric SNE and elastic embedding and their growth, new points, the first
+embedding of a process, and where an iteration spends its time."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from measure import Bar, timed
 
 OURS, OPEN = "lowfold", "openTSNE"
 TSNE = "lowfold.TSNE"
+METHODS = (lowfold.SymmetricSNE, lowfold.SNE, lowfold.ElasticEmbedding)
+QUARTER = "a quarter of the rows"
 EXACT_ROWS = 5000
 TIMES = 3.0  # our t-SNE's time that the others may take
 
@@ -31,6 +33,7 @@ def main() -> None:
     X = data.load("mnist50", smoke=chosen.smoke)
     works: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "family": lambda: family_rows(X, chosen.repeat),
+        "growth": lambda: growth_rows(X),
         "transform": lambda: [transform_row(X, chosen.repeat)],
         "first map": lambda: [] if chosen.smoke else [first_map_row()],
         "parts": lambda: part_rows(X),
@@ -44,13 +47,12 @@ def main() -> None:
 
 def family_rows(X: Any, repeat: int) -> list[dict[str, Any]]:
     """Time beside our t-SNE's, and the loss on the grid beside the exact engine's on fewer rows."""
-    methods = (lowfold.SymmetricSNE, lowfold.SNE, lowfold.ElasticEmbedding)
-    fits = {TSNE: lowfold.TSNE().fit} | {method.__name__: method().fit for method in methods}
+    fits = {TSNE: lowfold.TSNE().fit} | {method.__name__: method().fit for method in METHODS}
     contestants = {name: partial(timed, partial(fit, X)) for name, fit in fits.items()}
     entries = measure.alternate(contestants, lambda model: {"iterations": model.n_iter_}, repeat)
     small = X[:EXACT_ROWS]
     rows = []
-    for method in methods:
+    for method in METHODS:
         grid, exact = (method(repulsion=name).fit(small).loss_ for name in ("grid", "exact"))
         entry = entries[method.__name__]
         entry["quality"]["excess over the exact engine's loss"] = grid / exact - 1
@@ -58,6 +60,21 @@ def family_rows(X: Any, repeat: int) -> list[dict[str, Any]]:
         work = f"{method.__name__}, mnist50 {len(X):,}, beside t-SNE"
         rows.append(measure.row(work, entry, {TSNE: entries[TSNE]}, bar))
     return rows
+
+
+def growth_rows(X: Any) -> list[dict[str, Any]]:
+    """Milliseconds of an iteration beside those of a quarter of the rows: they grow no faster than n."""
+    rows = []
+    for method in METHODS:
+        whole, quarter = (measure.entry([_iteration(method, rows)]) for rows in (X, X[::4].copy()))
+        work = f"one iteration of {method.__name__}, mnist50 {len(X):,}"
+        rows.append(measure.row(work, whole, {QUARTER: quarter}, Bar(value=4 * quarter["value"]), unit="ms"))
+    return rows
+
+
+def _iteration(method: Callable[[], Any], X: Any) -> float:
+    model = method().fit(X)
+    return 1e3 * float(model.report_.seconds["optimisation"]) / int(model.n_iter_)
 
 
 def transform_row(X: Any, repeat: int) -> dict[str, Any]:
