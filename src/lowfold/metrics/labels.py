@@ -12,7 +12,7 @@ from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import share_listener, tell_share
 from lowfold.metrics.score import Sampling, Score, check_labels, chosen_points, mean_score, read_embedding, rows_of
-from lowfold.metrics.votes import shares_by_lot, winning_shares
+from lowfold.metrics.votes import shares_of_tied, winning_shares
 from lowfold.neighbors.index import build_index
 from lowfold.types import Floats, Neighbors
 
@@ -24,7 +24,7 @@ def label_accuracy(Y: Any, labels: Any, k: int = 10, *, sample: Sampling = "auto
     """The share of points whose label most of their k nearest others have.
 
     Where several labels are equally frequent, the right one among them counts by its share. Where more others are
-    equally far than are still wanted, the mean over all ways to choose among them counts.
+    equally far than are still wanted, they share the votes that are left.
     """
     embedding = read_embedding(Y)
     n = len(embedding)
@@ -36,7 +36,7 @@ def label_accuracy(Y: Any, labels: Any, k: int = 10, *, sample: Sampling = "auto
     shares = winning_shares(classes[nearest.indices[:, :k]], classes[points])
     tied = (nearest.distances[:, k - 1] == nearest.distances[:, -1]) & (k < n - 1)
     if tied.any():
-        shares[tied] = shares_by_lot(embedding, classes, points[tied], int(k), n_jobs)
+        shares[tied] = shares_of_tied(embedding, classes, points[tied], int(k), n_jobs)
     return mean_score(shares, points, n)
 
 
