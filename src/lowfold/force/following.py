@@ -39,11 +39,12 @@ class FollowingMethod(ForceMethod):
     def _optimise(self, phases: list[Phase], along: Course | None = None) -> Iterator[Step]:
         """Goes through the strengths that lie ahead; the last one takes as long as the schedule says."""
         problem = self._descent.problem.with_strength(self._strength())
-        if along is None and isinstance(schedule_of(self.schedule), Annealed):  # a classical one's steps are its own
-            along = SpectralDirection.where_it_wins(problem)
-        self._steps = "stiffness" if along is None else "spectral direction"
         ahead = self._homotopy.strengths(problem.n, self._affinities.degree)[:-1]
         passed = self.path_[-1][0] if self.path_ else 0.0
+        if passed < problem.strength:
+            annealed = isinstance(schedule_of(self.schedule), Annealed)  # the steps of a classical one are its own
+            along = along or (SpectralDirection.where_it_wins(problem) if annealed else None)
+            self._steps = "stiffness" if along is None else "spectral direction"
         last = ("descent", "cooling") if along is None else ("descent",)  # only momentum has to be cooled
         descent = [phase for phase in phases if phase.name in last]
         for strength in ahead[ahead > passed]:
