@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import itertools
+import sys
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,7 +14,7 @@ import pytest
 import lowfold
 from conftest import cloud
 from lowfold import files
-from lowfold.cli import describing, estimates, main, progress
+from lowfold.cli import comparing, describing, main, pictures, planning, progress
 from lowfold.estimator import share_listener, stage_listener
 from lowfold.explorer import Contents, make_scene, page
 from lowfold.explorer.scene import sources_of
@@ -91,22 +95,30 @@ def test_scores_of_labels_are_the_same_in_pieces(sample, monkeypatch):
 def test_the_plan_of_a_page_has_its_stages_in_their_order(monkeypatch):
     X, kinds = cloud(400, 4), np.arange(400) % 3
     maps = {"first": cloud(400, 2), "second": lowfold.PCA().fit(X)}
-    assert estimates.plan_for_page(X, sources_of(maps), kinds, Contents()) == {}, "not worth it"
-    monkeypatch.setattr(estimates, "PLANNED_FROM", 300)
-    monkeypatch.setattr(estimates, "TRIALS", (50, 100))
-    plan = estimates.plan_for_page(X, sources_of(maps), kinds, Contents(k=5))
+    assert planning.plan_for_page(X, sources_of(maps), kinds, Contents()) == {}, "not worth it"
+    monkeypatch.setattr(planning, "PLANNED_FROM", 300)
+    monkeypatch.setattr(planning, "TRIALS", (50, 100))
+    plan = planning.plan_for_page(X, sources_of(maps), kinds, Contents(k=5))
     trials = []
-    estimates.plan_for_page(X, sources_of(maps), kinds, Contents(k=5), lambda *trial: trials.append(trial))
-    assert trials == [("16 points", 0.0), ("32 points", 0.3)]
+    planning.plan_for_page(X, sources_of(maps), kinds, Contents(k=5), lambda *trial: trials.append(trial))
+    names, shares = zip(*trials, strict=True)
+    judged, searched = ["16 points", "66 points"], ["25 rows", "100 rows"]
+    assert names == tuple([f"judging, {some}" for some in judged] + [f"neighbours of the data, {n}" for n in searched])
+    assert shares[0] == 0
+    assert all(np.diff(shares) > 0)
+    assert shares[-1] < 1
     with listening(stage_listener) as told:
         make_scene(X, maps, labels=kinds, contents=Contents(k=5))
     assert [stage for stage in told if stage in plan] == list(plan)
     assert list(plan) == ["neighbours of the data", "judging first", "judging second"]
     assert all(seconds > 0 for seconds in plan.values())
     wide = Contents(k=300)  # more than a trial has rows
-    assert list(estimates.plan_for_page(X, sources_of(maps), None, wide)) == list(plan)
+    assert list(planning.plan_for_page(X, sources_of(maps), None, wide)) == list(plan)
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)
-    assert estimates.plan_for_page(distances, sources_of(maps), None, Contents(metric="precomputed")) == {}
+    plan = planning.plan_for_page(distances, sources_of(maps), None, Contents(metric="precomputed"))
+    assert list(plan) == ["neighbours of the data", "judging first", "judging second"]
+    graph = lowfold.NeighborGraph(n_neighbors=5).fit_transform(X)
+    assert planning.plan_for_page(graph, sources_of(maps), None, Contents(metric="precomputed")) == {}
 
 
 def test_every_piece_of_work_of_a_command_is_shown(tmp_path, monkeypatch, capsys):
@@ -123,23 +135,25 @@ def test_every_piece_of_work_of_a_command_is_shown(tmp_path, monkeypatch, capsys
     outputs = ["-o", "map.csv", "--plot", "map.png", "--html", "map.html", "--save", "m.lowfold"]
     assert main(["embed", "x.npy", "-m", "pca", *outputs]) == 0
     assert titles == [
-        "reading x.npy", "PCA", "writing map.csv", "drawing", "map.html", "writing map.html", "writing m.lowfold",
+        "reading x.npy", "PCA", "writing map.csv", "drawing", "writing map.png", "map.html", "writing map.html",
+        "writing m.lowfold",
     ]  # fmt: skip
     titles.clear()
     assert main(["transform", "m.lowfold", "x.npy", "-o", "new.csv"]) == 0
     assert titles == ["reading m.lowfold", "reading x.npy", "placing", "writing new.csv"]
     titles.clear()
     assert main(["score", "x.npy", "map.csv", "-k", "5", "-o", "s.csv", "--plot", "s.png"]) == 0
-    assert titles == ["reading x.npy", "reading map.csv", "scoring", "scoring each point", "drawing"]
+    assert titles == ["reading x.npy", "reading map.csv", "scoring", "scoring each point", "drawing", "writing s.png"]
     titles.clear()
     assert main(["compare", "x.npy", "--methods", "pca,lle", "--html", "c.html"]) == 0
     assert titles == ["reading x.npy", "comparing", "c.html", "writing c.html"]
 
 
 def test_trials_for_a_plan_tell_the_share_before_each(monkeypatch):
-    monkeypatch.setattr(estimates, "TRIALS", (50, 100))
+    monkeypatch.setattr(planning, "TRIALS", (50, 100))
+    monkeypatch.setattr(planning, "PLANNED_FROM", 400)
     told = []
-    estimates.plan_for(lowfold.PCA(), cloud(400, 4), lambda *trial: told.append(trial))
+    planning.plan_for(lowfold.PCA(), cloud(400, 4), lambda *trial: told.append(trial))
     names, shares = zip(*told, strict=True)
     assert names == ("13 rows", "50 rows", "100 rows")
     work = np.array([0, 13, 50, 100]) ** 1.5
@@ -166,3 +180,72 @@ def test_info_looks_for_neighbours_once_and_says_of_each_dimension_what_is_wrong
     said = capsys.readouterr().out
     assert "intrinsic dimension (two_nn): not" not in said
     assert "intrinsic dimension (mle): not known (k=20 needs k from 2 to 10" in said
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """What a person can see of each piece of work, by its title, if each look at the clock takes half a second."""
+    seen = {}
+    seconds = itertools.count(0.0, 0.5)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(seconds))
+    for module, name in ((planning, "LEAST_ROWS"), (planning, "LEAST_WORK"), (comparing, "LEAST_ROWS")):
+        monkeypatch.setattr(module, name, 1)
+
+    def heard(function):
+        def hear(self, *given):
+            function(self, *given)
+            seen.setdefault(self.title, []).append(self.line())
+
+        return hear
+
+    for name in ("_begin", "part", "stage", "share", "step"):
+        monkeypatch.setattr(progress.Progress, name, heard(getattr(progress.Progress, name)))
+    return seen
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_piece_of_work_that_can_take_long_says_how_much_time_is_left(tmp_path, monkeypatch, lines):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(describing, "METHODS", {name: lowfold.METHODS[name] for name in ("pca", "mds")})
+    files.write("x.csv", cloud(60, 4), labels=np.arange(60) % 3)
+    outputs = ["-o", "map.csv", "--plot", "map.svg", "--html", "map.html", "--save", "m.lowfold"]
+    for arguments in (
+        ["embed", "x.csv", "--labels", "label", "-m", "umap", *outputs],
+        ["embed", "x.csv", "--labels", "label", "-m", "mds"],
+        ["transform", "m.lowfold", "x.csv", "--labels", "label", "-o", "new.csv", "--plot", "new.png"],
+        ["score", "x.csv", "map.csv", "--labels", "label", "-k", "5", "-o", "s.csv", "--plot", "s.pdf"],
+        ["compare", "x.csv", "--labels", "label", "--methods", "pca,lle", "-k", "5", "--html", "c.html"],
+        ["info", "x.csv", "--labels", "label"],
+    ):
+        assert main(arguments) == 0
+    long = {title for title, shown in lines.items() if any(" left" in line for line in shown)}
+    assert long == {
+        "reading x.csv", "UMAP on a few rows, to tell the time", "UMAP", "writing map.csv", "writing map.svg",
+        "judging by a few points, to tell the time", "map.html", "writing map.html", "writing m.lowfold",
+        "MDS on a few rows, to tell the time", "MDS", "writing the map", "reading m.lowfold", "placing",
+        "writing new.csv", "writing new.png", "reading map.csv", "scoring", "scoring each point", "drawing",
+        "writing s.pdf", "each method on a few rows, to tell the time", "comparing", "c.html", "writing c.html",
+        "looking at a few rows, to tell the time", "looking at the data", "trying each method on a few rows",
+    }  # fmt: skip
+    assert set(lines) == {"", *long}, "and there is no other piece of work"
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf"])
+def test_a_picture_of_many_points_tells_how_much_of_it_is_written(ending, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    Y, shown, told = cloud(40_000, 2), progress.Progress(stream=Terminal()), []
+    monkeypatch.setattr(shown, "share", told.append)
+    for name, who in (("plain", progress.Progress(quiet=True)), ("told", shown)):
+        pictures.picture(tmp_path / f"{name}.{ending}", lambda plot: plot.scatter(Y).figure, who)
+    assert len(told) > 2
+    assert all(np.diff(told) >= 0)
+    assert told[-1] > 0.9
+    sizes = [(tmp_path / f"{name}.{ending}").stat().st_size for name in ("plain", "told")]
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.01)

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import signal
-import subprocess
+import os
 import sys
-import time
 
 import numpy as np
 import pytest
 
 import lowfold
 from conftest import cloud, write_matlab_73
-from lowfold import MDS, METHODS, UMAP, KernelPCA, files
-from lowfold.backend import resources
-from lowfold.cli import comparing, embedding, estimates, main, progress
-from lowfold.comparison import PeakMemory
+from lowfold import comparison, files
+from lowfold.cli import comparing, embedding, estimates, progress, watched
 from lowfold.estimator import share_listener
 from lowfold.files import hdf5, reading
-from lowfold.stress.starts import Runs
 
 
 class Terminal(io.StringIO):
@@ -128,13 +123,14 @@ def test_a_file_tells_how_much_of_it_is_read_and_reads_the_same(ending, tmp_path
     assert name is None or list(listened.labels) == list(labels)
     assert len(set(told)) > 1
     assert all(0 <= share <= 1 for share in told)
+    assert all(np.diff(told) >= 0), "one share of the whole, however often a part of the file is looked at"
 
 
 def test_rows_that_are_placed_in_pieces_are_where_they_are_at_once(shown, monkeypatch):
-    monkeypatch.setattr(progress, "SMALLEST_PIECE", 7)
+    monkeypatch.setattr(watched, "SMALLEST_PIECE", 7)
     X = cloud(60, 4)
     model = lowfold.Isomap(n_neighbors=8).fit(X)
-    np.testing.assert_array_equal(progress.placed(model, X[:50] + 0.1, shown), model.transform(X[:50] + 0.1))
+    np.testing.assert_array_equal(watched.placed(model, X[:50] + 0.1, shown), model.transform(X[:50] + 0.1))
 
 
 def test_trials_of_all_methods_tell_how_many_are_done(clock, shown):
@@ -156,129 +152,131 @@ def test_trials_of_all_methods_tell_how_many_are_done(clock, shown):
         assert shown.line().endswith("0:43, longer than foreseen, about 0:03 left")
 
 
-def trials(n_iter=0, products=0, **seconds):
-    """Two trials, of 2,000 and 4,000 rows, from functions of n."""
-    return [
-        estimates.Trial(n, {stage: at(n) for stage, at in seconds.items()}, n_iter, products, 0.0) for n in (2000, 4000)
-    ]
-
-
-def test_seconds_are_continued_by_what_each_stage_looks_at():
-    def continued(model, stage, n, **how):
-        return estimates._continued(model, stage, trials(**how), n)
-
-    pairs, rows = (lambda n: 0.5 + 3e-8 * n**2), (lambda n: 0.2 + 1e-5 * n)
-    assert continued(MDS(), "optimisation", 20_000, optimisation=pairs) == pytest.approx(pairs(20_000))
-    assert continued(KernelPCA(), "eigenvectors", 9_000, eigenvectors=pairs) == pytest.approx(pairs(9_000))
-    assert continued(lowfold.PCA(), "project", 10**6, project=rows) == pytest.approx(rows(10**6))
-    # Beyond 10,000 rows the kernel is made anew for each product.
-    found = continued(KernelPCA(), "eigenvectors", 20_000, kernel=pairs, eigenvectors=pairs, products=7)
-    assert found == pytest.approx(estimates.RENEWED * 7 * pairs(20_000))
-    # 500 epochs up to 10,000 rows, 200 beyond.
-    assert continued(UMAP(), "layout", 50_000, n_iter=500, layout=rows) == pytest.approx(0.4 * rows(50_000))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_needs_are_of_the_stages_that_the_fit_has_and_grow_with_the_rows(monkeypatch):
-    X = cloud(1600, 5)
-    small = {"isomap": lowfold.Isomap(), "umap": UMAP(schedule=lowfold.Epochs(n_epochs=5)), "mds": MDS()}
-    for model in small.values():
-        assert estimates.needs_for(model, X[:300]).seconds > 0, "few rows are all tried"
-    monkeypatch.setattr(estimates, "TRIALS", (200, 400))
-    for name, model in small.items():
-        needs = [estimates.needs_for(model, X[:n]) for n in (800, 1600)]
-        assert list(needs[0].stages) == [*model.fit(X[:400]).report_.seconds, "rest"], name
-        assert all(seconds >= 0 for need in needs for seconds in need.stages.values())
-        assert needs[1].memory > needs[0].memory
-    assert estimates.needs_for(lowfold.Isomap(n_neighbors=5000), X) is None
-
-
-@pytest.mark.skipif(not resources.forget_peak(), reason="the system does not count the peak of memory")
-@pytest.mark.parametrize("name", list(METHODS))
-@pytest.mark.filterwarnings("ignore")
-def test_a_fit_takes_about_the_memory_that_was_foreseen(name):
-    X, model = cloud(3000, 20), METHODS[name]()
-    quick = {"schedule": "classical"} if name in ("sne", "symmetric_sne") else {}
-    model.set_params(**quick)
-    model.fit(X[:700])  # what a first fit loads and starts is not its own
-    with PeakMemory() as memory:
-        model.fit(X)
-    foreseen, slack = model.estimate(*X.shape), 40e6  # what threads and the allocator keep
-    assert memory.peak < 3 * foreseen + slack
-    assert foreseen < 3 * memory.peak + slack
-
-
-def started(folder, arguments):
-    code = f"import sys; from lowfold.cli import main; print('ready', flush=True); sys.exit(main({arguments!r}))"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-@pytest.mark.parametrize("method", ["mds", "sammon"])
-def test_ctrl_c_keeps_the_best_map_of_scaling_too(method, tmp_path):
-    np.save(tmp_path / "x.npy", cloud(4000, 30))
-    endless = ["--init", "random", "--solver", "GradientDescent(max_iter=10000000, tolerance=0, learning_rate=1e-9)"]
-    process = started(tmp_path, ["embed", "x.npy", "-m", method, *endless, "-o", "map.csv", "--save", "m.lowfold"])
-    time.sleep(6)
-    process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=120)[1]
-    assert process.returncode == 130
-    assert "best map so far" in said
-    assert said.count("\n") == 1
-    kept = lowfold.load(tmp_path / "m.lowfold")
-    np.testing.assert_array_equal(files.read(tmp_path / "map.csv").X, kept.embedding_)
-    assert kept.transform(cloud(5, 30) + 0.1).shape == (5, 2)
-
-
-def test_an_interrupt_before_the_first_start_is_there_leaves_no_map(monkeypatch):
-    def interrupted(self, threads):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Runs, "drain", interrupted)
-    model = MDS()
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(cloud(30, 4))
-    assert not hasattr(model, "embedding_")
-
-
-def test_ctrl_c_says_what_had_been_written(tmp_path, capsys, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    np.save(tmp_path / "x.npy", cloud(30, 4))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(embedding, "picture", interrupted)
-    outputs = ["-o", "map.csv", "--plot", "map.png"]
-    assert main(["embed", "x.npy", "-m", "pca", "-q", *outputs]) == 130
-    assert capsys.readouterr().err == "lowfold: interrupted; map.csv had been written.\n"
-    monkeypatch.setattr(embedding, "read_table", interrupted)
-    assert main(["embed", "x.npy", "-m", "pca", "-q"]) == 130
-    assert capsys.readouterr().err == "lowfold: interrupted; nothing was written.\n"
-
-
 def test_the_callback_of_the_command_is_gone_from_the_fitted_model(shown):
     model = lowfold.TSNE(schedule=lowfold.Annealed(max_iter=3), perplexity=5.0)
-    fitted = progress.fit(model, cloud(60, 3), shown)
+    fitted = watched.fit(model, cloud(60, 3), shown)
     assert fitted.schedule == model.schedule
     assert dataclasses.asdict(fitted.schedule)["callback"] is None
 
 
-def test_fits_to_few_wide_rows_have_a_time_left_too(shown, monkeypatch):
-    X = cloud(600, 4)
-    assert not estimates.worth_planning(X)
-    monkeypatch.setattr(estimates, "LEAST_WORK", 1e6)
-    assert estimates.worth_planning(X)
-    progress.fit(lowfold.Isomap(n_neighbors=8), X, shown)
-    assert set(shown.plan) >= {"neighbours", "shortest paths", "eigenvectors"}
-    assert all(seconds >= 0 for seconds in shown.plan.values())
+def test_methods_that_are_compared_without_a_plan_are_counted(clock, shown, monkeypatch):
+    lines = []
 
+    def fitted(name, model, X):
+        lines.append(shown.line())
+        clock(3)
 
-def test_methods_that_are_compared_without_a_plan_are_counted(clock, shown):
+    monkeypatch.setattr(comparison, "_fitted", fitted)
     with shown.running("comparing"):
-        comparing._begin(shown, ["pca", "isomap", "umap", "tsne"], "pca")
-        clock(6)
-        comparing._begin(shown, ["pca", "isomap", "umap", "tsne"], "umap")
-        assert shown.line().endswith("0:06, about 0:06 left")
+        comparing.Rows(cloud(30, 3), ["pca", "isomap", "lle", "ltsa"]).fit(shown)
+    assert lines[0] == "comparing · pca · 0:00"
+    assert lines[2].endswith("0:06, about 0:06 left")
+
+
+def test_a_share_that_falls_back_is_of_another_pass_and_has_its_own_time(clock, shown):
+    with shown.running("reading"):
+        clock(40)
+        shown.share(0.9)
+        clock(1)
+        shown.share(0.01)  # once more, in another way
+        clock(2)
+        shown.share(0.5)
+        assert shown.line().endswith("0:43, about 0:02 left")
+
+
+def test_judging_goes_at_its_own_pace_and_short_stages_tell_nothing_of_long_ones(clock, shown):
+    plan = {"pca": 0.5, "umap": 20.0, "judging pca": 4.0, "judging umap": 4.0}
+    with shown.running("comparing", plan=plan):
+        shown.part("pca")
+        clock(5)
+        shown.part("umap")
+        assert shown.line().endswith("about 0:28 left"), "not ten times as long, as what takes half a second did"
+        clock(40)
+        shown.stage("judging pca")
+        assert shown.line().endswith("about 0:08 left")
+        clock(8)
+        shown.stage("judging umap")
+        assert shown.line().endswith("about 0:08 left")
+
+
+def test_a_stage_that_comes_again_goes_on_where_it_was(clock, shown):
+    with shown.running("MDS", plan={"start": 2.0, "optimisation": 20.0}):
+        for _ in range(2):
+            shown.stage("start")
+            clock(1)
+            shown.stage("optimisation")
+            clock(9)
+        assert shown.line().endswith("0:20, about 0:02 left")
+
+
+def test_a_stage_that_nobody_foresaw_leaves_those_after_it(clock, shown):
+    with shown.running("UMAP", plan={"graph": 3.0, "layout": 7.0}):
+        shown.stage("graph")
+        clock(3)
+        shown.stage("bridges")
+        clock(2)
+        assert shown.line().endswith("0:05, about 0:07 left")
+
+
+def test_what_comes_after_an_optimisation_is_left_too(clock, shown):
+    with shown.running("SNE", total=11, plan={"optimisation": 100.0, "finish": 5.0}):
+        shown.stage("optimisation")
+        for iteration in (1, 2):
+            clock(1)
+            shown.step(lowfold.types.Step(iteration, "descent", None, None, 0.5, None))
+        assert shown.line().endswith("at most 0:14 left")
+
+
+def test_a_section_of_the_demo_is_foreseen_as_one_whatever_is_judged_inside(clock, shown):
+    with shown.running("demo", plan={"Every method": 10.0, "The page": 3.0}):
+        shown.part("Every method")
+        shown.stage("optimisation")
+        clock(4)
+        shown.stage("judging pca")
+        shown.stage("distances")
+        assert shown.line().startswith("demo · Every method · distances [")
+        assert shown.line().endswith("about 0:09 left")
+
+
+def test_a_line_fits_into_the_terminal_and_keeps_the_time_left(clock, shown):
+    with shown.running("each method on a few rows, to tell the time", plan={"isomap, 4000 rows": 60.0}):
+        shown.part("isomap, 4000 rows")
+        shown.stage("shortest paths")
+        clock(15)
+        whole = shown.line()
+        assert "shortest paths [######..................] 0:15, about 0:45 left" in whole
+        for width in (100, 80, 60, 50):
+            line = shown.line(width)
+            assert len(line) <= width
+            assert line.startswith("each method")
+            assert line.endswith("0:15, about 0:45 left")
+
+
+def test_a_terminal_is_asked_how_wide_it_is(monkeypatch):
+    told = progress.Progress(stream=Terminal())
+    assert told._width() == progress.WIDEST, "a stream without a terminal does not say"
+    monkeypatch.setattr(told.stream, "fileno", lambda: 5, raising=False)
+    monkeypatch.setattr(progress.os, "get_terminal_size", lambda number: os.terminal_size((80, 24)))
+    assert told._width() == 79
+
+
+def test_the_map_on_standard_output_is_shown_to_who_watches_the_other_stream(monkeypatch, capsys):
+    monkeypatch.setattr(embedding, "PRINTED", 10)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    Y, lines, share = cloud(35, 2), [], progress.Progress.share
+
+    def listened(self, done):
+        share(self, done)
+        lines.append(self.line())
+
+    monkeypatch.setattr(progress.Progress, "share", listened)
+    embedding._print_map(Y, "pca", False)
+    assert len(lines) == 4
+    assert all(line.startswith("writing the map [") and line.endswith(" left") for line in lines)
+    written = capsys.readouterr().out
+    assert written.splitlines()[0] == "pca1,pca2"
+    np.testing.assert_allclose(np.loadtxt(io.StringIO(written), delimiter=",", skiprows=1), Y, rtol=1e-8)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    embedding._print_map(Y, "pca", False)
+    assert len(lines) == 4, "rows that pass by are seen anyway"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -12,9 +13,10 @@ from lowfold import METHODS, ParameterError
 
 pytest.importorskip("matplotlib")
 
-from lowfold.cli import main
-from lowfold.demo import run
+from lowfold.cli import main, progress
+from lowfold.demo import page, planned, run
 from lowfold.demo.page import SECTIONS
+from lowfold.demo.rolls import spiral
 from lowfold.explorer.pack import unpack
 
 QUICK = ("spiral", "digits-images", "digits-times", "digits-pairs", "eurodist", "disks", "cheeger", "homotopy")
@@ -22,16 +24,13 @@ QUICK = ("spiral", "digits-images", "digits-times", "digits-pairs", "eurodist", 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_section_is_a_picture_and_a_sentence(name, tmp_path, capsys):
-    page = run(tmp_path, only=name)
-    text = page.read_text(encoding="utf-8")
+    text = run(tmp_path, only=name).read_text(encoding="utf-8")
     assert f'<img src="{name}.png"' in text
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert len(re.findall("<figcaption>(.{60,})</figcaption>", text)) == 1
 
 
 def test_the_spiral_is_put_in_order_by_diffusion_alone():
-    from lowfold.demo.rolls import spiral
-
     figure, sentence, _ = spiral()
     titles = [ax.get_title() for ax in figure.axes]
     linear, diffusion = (float(title.split(":")[1]) for title in titles[1:3])
@@ -76,3 +75,44 @@ def test_the_sections_reproduce_the_notes_and_unknown_ones_are_refused(tmp_path)
     assert {*QUICK, "swiss-roll", "digits-methods", "digits-trust"} == {section.name for section in SECTIONS}
     with pytest.raises(ParameterError, match="no section"):
         run(tmp_path, only="nothing")
+
+
+def test_the_time_of_every_section_is_planned_and_the_comparison_once():
+    titles = [section.title for section in SECTIONS]
+    assert list(planned()) == [*titles, "The page to explore them"]
+    assert set(page.SECONDS) <= set(page.TITLES)
+    alone = {name: sum(planned(name).values()) for name in page.TITLES}
+    assert all(seconds > 0 for seconds in alone.values())
+    assert sum(alone.values()) - sum(planned().values()) == pytest.approx(2 * page.COMPARING)
+    assert planned("nothing") == {}
+
+
+def test_who_listens_hears_of_each_section_before_it_is_drawn(tmp_path, monkeypatch):
+    told = []
+    for name in ("digits-times", "explore"):
+        monkeypatch.setattr(page, "_explored", lambda target: told.append("explored") or "")
+        run(tmp_path, only=name, callback=told.append)
+    assert told == ["The same map at later times", "The page to explore them", "explored"]
+
+
+@pytest.mark.parametrize("flags", [[], ["-q"]])
+def test_the_demo_says_nothing_but_where_it_is_where_there_is_no_terminal(flags, tmp_path, capsys):
+    assert main(["demo", "-o", str(tmp_path), "--only", "spiral", *flags]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert said.out == ("" if flags else f"{tmp_path / 'index.html'}: open it in a browser\n")
+
+
+def test_a_terminal_sees_the_time_left_of_the_demo(tmp_path, monkeypatch):
+    lines, part = [], progress.Progress.part
+
+    def heard(self, *given):
+        part(self, *given)
+        lines.append(self.line())
+
+    monkeypatch.setattr(progress.Progress, "part", heard)
+    monkeypatch.setattr(page, "SECTIONS", [replace(section, draw=spiral) for section in SECTIONS])
+    monkeypatch.setattr(page, "_explored", lambda target: "")
+    assert main(["demo", "-o", str(tmp_path)]) == 0
+    assert len(lines) == len(SECTIONS) + 1
+    assert all(line.startswith("demo · ") and line.endswith(" left") for line in lines)

@@ -12,8 +12,10 @@ from scipy.sparse import issparse
 
 from lowfold import files
 from lowfold.backend import native, resources
-from lowfold.cli.estimates import PLANNED_FROM, TRIALS, Needs, needs_of_all, search_seconds
-from lowfold.cli.progress import Progress, is_finite, read_table
+from lowfold.cli.estimates import TRIALS, Needs, Told, needs_of_all
+from lowfold.cli.planning import search_seconds, seconds_for, worth_planning
+from lowfold.cli.progress import Progress
+from lowfold.cli.watched import is_finite, read_table
 from lowfold.errors import LowfoldError
 from lowfold.estimator import tell_stage
 from lowfold.explorer.scene import SEARCHING, Contents
@@ -24,6 +26,8 @@ from lowfold.options import parameters
 
 LONG = 3600.0  # seconds
 NEIGHBORS = 20  # whose distances tell the intrinsic dimension
+SCALES, COPIES = "scales of the columns", "rows that are copies"
+MOST_COMPARED = 10_000_000  # values of rows that are looked at for copies
 
 
 def info(chosen: Namespace) -> int:
@@ -37,8 +41,10 @@ def info(chosen: Namespace) -> int:
     progress = Progress(quiet=chosen.quiet)
     table = read_table(chosen, progress, missing=True)
     X = table.X
-    long = progress.shown and X.shape[0] >= PLANNED_FROM and is_finite(X)
-    plan = {SEARCHING: search_seconds(X, Contents(k=NEIGHBORS))} if long else {}
+    plan = {}
+    if progress.shown and worth_planning(X) and is_finite(X):
+        with progress.running("looking at a few rows, to tell the time"):
+            plan = _plan(X, progress.part)
     with progress.running("looking at the data", plan=plan):
         lines = list(_description(X, table))
     print("\n".join(lines))
@@ -51,6 +57,14 @@ def info(chosen: Namespace) -> int:
         print(f"{name:<22}{_row(need, free)}")
     print("With default parameters, beside the data themselves.", _how_sure(X.shape[0]))
     return 0
+
+
+def _plan(X: Any, callback: Told) -> dict[str, float]:
+    """Seconds of each stage of a description."""
+    dense = {} if issparse(X) else {SCALES: seconds_for(_spread, X)}
+    if not issparse(X) and X.size <= MOST_COMPARED:
+        dense[COPIES] = seconds_for(_copies, X)
+    return dense | {SEARCHING: search_seconds(X, Contents(k=NEIGHBORS), callback)}
 
 
 def _how_sure(n: int) -> str:
@@ -80,7 +94,12 @@ def _description(X: Any, table: files.Table) -> Iterator[str]:
         yield f"{bad} values are missing or infinite: fill them, or leave their rows out; no method can be tried"
         return
     if not issparse(X):
-        yield from _scales(X.astype(np.float64), table.columns)
+        tell_stage(SCALES)
+        yield from _scales(X, table.columns)
+        tell_stage(COPIES)
+        equal = _copies(X) if X.size <= MOST_COMPARED else 0
+        if equal:
+            yield f"{equal} rows are copies of others" if equal > 1 else "1 row is a copy of another"
     tell_stage(SEARCHING)
     with shared_neighbors():  # the second finds what it needs among the neighbours of the first
         likely, nearest = _dimension(X, "mle"), _dimension(X, "two_nn")
@@ -94,8 +113,17 @@ def _dimension(X: Any, method: str) -> str:
         return f"intrinsic dimension ({method}): not known ({error})"
 
 
+def _spread(X: Any) -> Any:
+    return X.std(axis=0, dtype=np.float64)
+
+
+def _copies(X: Any) -> int:
+    """How many rows are equal to one before them."""
+    return len(X) - len(np.unique(X, axis=0))
+
+
 def _scales(X: Any, columns: list[str] | None) -> Iterator[str]:
-    spread = X.std(axis=0)
+    spread = _spread(X)
     names = columns or [f"column{i + 1}" for i in range(X.shape[1])]
     largest, smallest = int(np.argmax(spread)), int(np.argmin(np.where(spread > 0, spread, np.inf)))
     constant = int((spread == 0).sum())
@@ -105,9 +133,6 @@ def _scales(X: Any, columns: list[str] | None) -> Iterator[str]:
     varying = spread[spread > 0]
     if len(varying) and varying.max() > 100 * varying.min() and columns is not None:
         yield "columns differ more than a hundredfold in scale: the largest will decide; divide each by its own first"
-    equal = len(X) - len(np.unique(X, axis=0)) if X.size <= 10_000_000 else 0
-    if equal:
-        yield f"{equal} rows are copies of others" if equal > 1 else "1 row is a copy of another"
 
 
 def methods(chosen: Namespace) -> int:
@@ -125,9 +150,12 @@ def methods(chosen: Namespace) -> int:
 
 def demo(chosen: Namespace) -> int:
     """Writes the demo's pictures and its index.html."""
-    from lowfold.demo import run
+    from lowfold.demo import planned, run
 
+    progress = Progress(quiet=chosen.quiet)
     chosen.written.append(f"the pictures drawn so far in {chosen.output}")
-    page = run(chosen.output, only=chosen.only)
-    print(f"{page}: open it in a browser")
+    with progress.running("demo", plan=planned(chosen.only)):
+        page = run(chosen.output, only=chosen.only, callback=progress.part)
+    if not chosen.quiet:
+        print(f"{page}: open it in a browser")
     return 0

@@ -14,12 +14,15 @@ from lowfold.cli.flags import model_of
 from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pages import page
 from lowfold.cli.pictures import picture
-from lowfold.cli.progress import Interrupted, Progress, fit, placed, read_model, read_table
+from lowfold.cli.progress import Progress
+from lowfold.cli.watched import Interrupted, fit, placed, read_model, read_table
+from lowfold.estimator import tell_share
 from lowfold.explorer import contents_for
 from lowfold.methods import METHODS
 from lowfold.model_file import save
 
 INTERRUPTED = 130
+PRINTED = 10_000  # rows that are written to standard output at once
 
 
 def embed(chosen: Namespace) -> int:
@@ -49,8 +52,8 @@ def embed(chosen: Namespace) -> int:
         kept = f"the best map so far, after {getattr(model, 'n_iter_', 0)} iterations, was kept"
         print(f"lowfold: interrupted; {kept}.", file=sys.stderr)
     elif not chosen.quiet:
-        print(f"{chosen.method}: {len(model.embedding_)} points in {model.embedding_.shape[1]} dimensions")
-        print(model.report_)
+        points, dimensions = model.embedding_.shape
+        _report(chosen, f"{chosen.method}: {points} points in {dimensions} dimensions\n{model.report_}")
     return status
 
 
@@ -64,12 +67,11 @@ def transform(chosen: Namespace) -> int:
     names = {cls: name for name, cls in METHODS.items()}
     method = names.get(type(model), type(model).__name__.lower())
     if chosen.plot:
-        with progress.running("drawing"):
-            picture(chosen.plot, lambda plot: _on_map(plot, model.embedding_, Y, table.labels))
+        picture(chosen.plot, lambda plot: _on_map(plot, model.embedding_, Y, table.labels), progress)
         chosen.written.append(chosen.plot)
     _write_map(chosen, Y, table, method, plot=False)
     if not chosen.quiet:
-        print(f"{method}: placed {len(Y)} points")
+        _report(chosen, f"{method}: placed {len(Y)} points")
     return 0
 
 
@@ -81,15 +83,29 @@ def _write_map(chosen: Namespace, Y: Any, table: files.Table, method: str, *, pl
         chosen.written.append(chosen.output)
     if plot and chosen.plot:
         title = f"{method}: {Path(chosen.data).name}"
-        with progress.running("drawing"):
-            picture(chosen.plot, lambda draw: draw.scatter(Y, table.labels, title=title).figure)
+        picture(chosen.plot, lambda draw: draw.scatter(Y, table.labels, title=title).figure, progress)
         chosen.written.append(chosen.plot)
-    if not any(getattr(chosen, name, None) for name in ("output", "plot", "html", "save")):
-        np.savetxt(sys.stdout, Y, delimiter=",", fmt="%.9g", header=_header(method, Y), comments="")
+    if _is_printed(chosen):
+        _print_map(Y, method, chosen.quiet)
 
 
-def _header(method: str, Y: Any) -> str:
-    return ",".join(f"{method}{axis + 1}" for axis in range(Y.shape[1]))
+def _is_printed(chosen: Namespace) -> bool:
+    """Whether the map goes to standard output: where no file is asked for."""
+    return not any(getattr(chosen, name, None) for name in ("output", "plot", "html", "save"))
+
+
+def _report(chosen: Namespace, text: str) -> None:
+    """Says what was done; not among the rows of a map."""
+    print(text, file=sys.stderr if _is_printed(chosen) else sys.stdout)
+
+
+def _print_map(Y: Any, method: str, quiet: bool) -> None:
+    """Writes the map to standard output, in pieces whose number is shown, unless they are seen to pass by anyway."""
+    with Progress(quiet=quiet or sys.stdout.isatty()).running("writing the map"):
+        print(",".join(f"{method}{axis + 1}" for axis in range(Y.shape[1])))
+        for begin in range(0, len(Y), PRINTED):
+            np.savetxt(sys.stdout, Y[begin : begin + PRINTED], delimiter=",", fmt="%.9g")
+            tell_share(begin + PRINTED, len(Y))
 
 
 def _on_map(plot: Any, old: Any, new: Any, labels: Any) -> Any:

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -21,24 +21,17 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from lowfold.comparison import JUDGING, Judging, PeakMemory, judge
+from lowfold.comparison import PeakMemory
 from lowfold.errors import LowfoldError
 from lowfold.estimator import Estimator
-from lowfold.explorer.panels import Source
-from lowfold.explorer.scene import SEARCHING, Contents
+from lowfold.inputs import is_pairwise
 from lowfold.methods import METHODS
-from lowfold.metrics import silhouette
-from lowfold.metrics.coranking import FEWER, FEWER_FROM
-from lowfold.metrics.score import EXACT_UP_TO, SAMPLED, check_labels
-from lowfold.neighbors.index import build_index
 from lowfold.spectral.graph_method import GraphMethod
 from lowfold.spectral.kernel_pca import KEPT_SIZE, KernelPCA
 from lowfold.spectral.patch_method import PatchMethod
 from lowfold.watching import schedule_in
 
 TRIALS = (2_000, 4_000)  # rows: enough for each method to go the way it goes on many
-SHARES = (1 / 8, 1 / 4)  # of fewer rows, in the trials of a plan for them: of all pairs, these are less than a tenth
-PLANNED_FROM, LEAST_ROWS, LEAST_WORK = 5_000, 500, 5e8  # rows, or rows and rows^2 columns, that are worth a plan
 SEARCH, PAIRS = 1.15, 2.0  # powers of n in the time of a neighbour search, and of what looks at all pairs
 GROWTH = {
     "neighbours": SEARCH, "graph": SEARCH, "affinities": SEARCH, "local problems": 1.0, "centre": 1.0,
@@ -50,7 +43,6 @@ SOLVED = 0.7  # in that of eigenvectors of a sparse graph: past a few thousand p
 TRIAL_WORK = {"spectral": 1.0, "stress": 10.0, "force": 3.0}  # how long the trials of a method take beside each other
 RENEWED = 1.7  # what a product with a kernel made anew takes, beside making it; and more are needed of more rows
 TRIAL_GROWTH = 1.5  # power of n in the time of a trial, of which no more is known
-FIRST_TRIAL = 0.3  # of two on points, the share of their time that the smaller one takes
 TELLING = 30_000_000  # bytes: a trial that needs less tells nothing about the estimate of memory
 FACTORS, MOST_FILL = 2.25, 1.6  # powers of n in the time and the memory of factors that fill in
 
@@ -89,6 +81,7 @@ def needs_for(model: Estimator, X: Any, sizes: tuple[int, ...] | None = None, ca
     """About what a fit to X will need, by trials on so many rows; None where it cannot be done."""
     n = X.shape[0]
     sizes = sizes or (TRIALS if n > TRIALS[-1] else (n,))
+    pairwise = is_pairwise(model)
     first = -(-sizes[0] // 4)  # it tells only how long the trials themselves will take, and loads what a fit needs
     work = [size**TRIAL_GROWTH for size in (first, *sizes)]
     trials = []
@@ -96,10 +89,10 @@ def needs_for(model: Estimator, X: Any, sizes: tuple[int, ...] | None = None, ca
         memory = _own_estimate(model, X, n)
         callback(f"{first} rows", 0.0)
         with suppress(LowfoldError, ValueError):  # too few for the model's neighbourhoods
-            _trial(model, _some(X, first))
+            _trial(model, some_of(X, first, pairwise=pairwise))
         for number, size in enumerate(sizes, start=1):
             callback(f"{size} rows", sum(work[:number]) / sum(work))
-            trials.append(_trial(model, _some(X, size)))
+            trials.append(_trial(model, some_of(X, size, pairwise=pairwise)))
     except (LowfoldError, ValueError):
         return None
     if len(trials) == 1:
@@ -126,98 +119,32 @@ def _memory(model: Estimator, memory: float, trials: list[Trial], X: Any) -> flo
 
 def _own_estimate(model: Estimator, X: Any, n: int) -> float:
     """The method's, of n rows as those of X."""
-    return float(model.estimate(n, X.shape[1], X.nnz * n // X.shape[0] if issparse(X) else None))
-
-
-def worth_planning(X: Any) -> bool:
-    """Whether trials on a few rows of X take little beside a fit to all of them."""
-    n, columns = X.shape
-    return n >= PLANNED_FROM or (n >= LEAST_ROWS and n * n * columns >= LEAST_WORK)
-
-
-def plan_for(model: Estimator, X: Any, callback: Told = unheard) -> dict[str, float]:
-    """Seconds of each stage of a fit to X, in their order; nothing where that cannot be told."""
-    needs = needs_for(model, X, _trial_sizes(X.shape[0]), callback)
-    return {} if needs is None else {stage: seconds for stage, seconds in needs.stages.items() if stage != "rest"}
-
-
-def _trial_sizes(n: int) -> tuple[int, int]:
-    """Rows of the trials for a plan, which is of use only where they are few beside n."""
-    small, large = TRIALS if n >= PLANNED_FROM else (max(2, int(n * share)) for share in SHARES)
-    return small, large
+    columns = n if is_pairwise(model) else X.shape[1]
+    return float(model.estimate(n, columns, X.nnz * n // X.shape[0] if issparse(X) else None))
 
 
 def needs_of_all(
-    names: Iterable[str], X: Any, callback: Told, sizes: tuple[int, ...] | None = None
+    names: Iterable[str], X: Any, callback: Told, sizes: tuple[int, ...] | None = None, later: float = 0.0
 ) -> dict[str, Needs | None]:
-    """What each method would need."""
+    """What each method would need. later: the work that follows, beside the trials of a spectral method."""
     found: dict[str, Needs | None] = {}
     known = [name for name in names if name in METHODS]
-    work = [TRIAL_WORK[METHODS[name].__module__.split(".")[1]] for name in known]
+    whole = trial_work(known) + later
     for number, name in enumerate(known):
-        before, whole = sum(work[:number]), sum(work)
-        within = partial(_told_within, callback, name, before / whole, work[number] / whole)
+        before, own = trial_work(known[:number]), trial_work([name])
+        within = partial(told_within, callback, name, before / whole, own / whole)
         found[name] = needs_for(METHODS[name](), X, sizes, within)
     return found
 
 
-def _told_within(callback: Told, name: str, before: float, share: float, trial: str, done: float) -> None:
+def trial_work(names: Iterable[str]) -> float:
+    """How long the trials of some methods take, beside those of a spectral one."""
+    return sum(TRIAL_WORK[METHODS[name].__module__.split(".")[1]] for name in names)
+
+
+def told_within(callback: Told, name: str, before: float, share: float, trial: str, done: float) -> None:
     """Tells of a trial of one method as a part of the trials of all."""
     callback(f"{name}, {trial}", before + share * done)
-
-
-def plan_for_all(names: Iterable[str], X: Any, callback: Told) -> dict[str, float]:
-    """Seconds of each method's fit to X, then of judging each."""
-    plans = needs_of_all(names, X, callback, _trial_sizes(X.shape[0]))
-    fits = {name: needs.seconds for name, needs in plans.items() if needs is not None}
-    seconds = _judging(X, None, Judging()) if fits else 0.0
-    return fits | {f"{JUDGING} {name}": seconds for name in fits}
-
-
-def plan_for_page(
-    X: Any, sources: list[Source], labels: Any, how: Contents, callback: Told = unheard
-) -> dict[str, float]:
-    """Seconds of the neighbours that a page shows, then of judging each map; nothing where it takes no time, or where
-    it cannot be told by some of the rows."""
-    n = X.shape[0]
-    if n < PLANNED_FROM or not isinstance(how.metric, str) or how.metric == "precomputed":
-        return {}
-    judging = _judging(X, labels, Judging(k=how.k, metric=how.metric, n_jobs=how.n_jobs), callback)
-    plan = {SEARCHING: search_seconds(X, how)}
-    Y = np.random.default_rng(0).standard_normal((n, 2))
-    trust = search_seconds(Y, Contents(k=how.k)) if n > EXACT_UP_TO else 0.0
-    return plan | {f"{JUDGING} {each.title}": (0.0 if each.scores else judging) + trust for each in sources}
-
-
-def search_seconds(X: Any, how: Contents) -> float:
-    """Seconds of a search for the neighbours of all rows, from a search among a few."""
-    rows = _some(X, TRIALS[-1])
-    start = time.perf_counter()
-    build_index(rows, metric=how.metric, n_jobs=how.n_jobs).query(None, min(how.k, rows.shape[0] - 1))
-    return (time.perf_counter() - start) * (X.shape[0] / rows.shape[0]) ** SEARCH
-
-
-def _judging(X: Any, labels: Any, judging: Judging, callback: Told = unheard) -> float:
-    """Seconds of judging a map of X."""
-    n = X.shape[0]
-    Y = np.random.default_rng(0).standard_normal((n, 2))
-    most, fewer = (n, n) if n <= EXACT_UP_TO else (SAMPLED, FEWER if n > FEWER_FROM else SAMPLED)
-    seconds = _over_points(lambda some: judge(X, Y, None, replace(judging, sample=some)), fewer, callback)
-    classes = None if labels is None else check_labels(labels, n)
-    if classes is not None and 2 <= classes.max() + 1 < n:
-        seconds += _over_points(lambda some: silhouette(Y, classes, sample=some, n_jobs=judging.n_jobs), most)
-    return seconds
-
-
-def _over_points(work: Callable[[int], Any], points: int, callback: Told = unheard) -> float:
-    """Seconds of work on so many points, continued along a line from two trials on a few."""
-    few, taken = max(2, points // 25), []
-    for number, some in enumerate((few, 2 * few)):
-        callback(f"{some} points", number * FIRST_TRIAL)
-        start = time.perf_counter()
-        work(some)
-        taken.append(time.perf_counter() - start)
-    return taken[1] + max(0.0, taken[1] - taken[0]) / few * max(0, points - 2 * few)
 
 
 def _continued(model: Estimator, stage: str, trials: list[Trial], n: int) -> float:
@@ -266,9 +193,13 @@ def _prescribed(model: Estimator, n: int) -> int:
     return int(schedule.count(n)) if hasattr(schedule, "count") else 0
 
 
-def _some(X: Any, size: int) -> Any:
+def some_of(X: Any, size: int, *, pairwise: bool = False) -> Any:
+    """So many rows, drawn at random; pairwise: with the columns of the same points alone."""
     n = X.shape[0]
-    return X if size >= n else X[np.sort(np.random.default_rng(0).choice(n, size, replace=False))]
+    if size >= n or (pairwise and n != X.shape[1]):  # what is not square will be refused
+        return X
+    rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+    return X[rows][:, rows] if pairwise else X[rows]
 
 
 def _trial(model: Estimator, rows: Any) -> Trial:

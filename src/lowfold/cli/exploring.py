@@ -11,7 +11,8 @@ import numpy as np
 
 from lowfold import files
 from lowfold.cli.pages import plan_of
-from lowfold.cli.progress import Interrupted, Progress, fit, read_map, read_model
+from lowfold.cli.progress import Progress
+from lowfold.cli.watched import Interrupted, fit, read_map, read_model
 from lowfold.errors import LowfoldError, ParameterError
 from lowfold.estimator import Estimator
 from lowfold.explorer.opening import FIRST_MAPS, Serving, data_of, explore, fitted_maps

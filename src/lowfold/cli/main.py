@@ -76,6 +76,7 @@ def _parser(given: list[str]) -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="pictures of every method, written to a folder with an index.html")
     demo.add_argument("-o", "--output", default="lowfold-demo", metavar="FOLDER", help="default: lowfold-demo")
     demo.add_argument("--only", metavar="NAME", help="one of the demo's sections alone")
+    _quiet_flag(demo)
     demo.set_defaults(run=describing.demo)
     return parser
 
@@ -136,6 +137,10 @@ def _add_score(commands: Any) -> None:
 def _data_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="NAME", help="column (array, field of obs; 'folder' for images) of labels")
     parser.add_argument("--name", metavar="NAME", help="which array of a file with several")
+    _quiet_flag(parser)
+
+
+def _quiet_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress and no report")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lowfold.cli.estimates import plan_for_page
+from lowfold.cli.planning import plan_for_page
 from lowfold.cli.progress import Progress
 from lowfold.errors import FileError
 from lowfold.explorer import Contents, make_scene, write_page

@@ -3,38 +3,31 @@
 The time left is known in three ways. Of what can be counted (rows of a file, rows that are placed, methods) it follows
 from the share that is done, of each stage by itself. Of an optimisation it is at most what its largest number of
 iterations takes at the pace so far. Of all else it is what the stages took on a few of the rows, continued to all of
-them (`estimates.py`), and scaled by how long the stages that are over really took. Where a stage takes longer, the line
-says so, and counts with as much again as it is late.
+them (`estimates.py`), and scaled by how long the stages that are over really took: of fits, or of judging. Where a
+stage takes longer, the line says so, and counts with as much again as it is late.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
-from lowfold import files
-from lowfold.cli.estimates import plan_for, worth_planning
 from lowfold.comparison import JUDGING
-from lowfold.errors import DataError, FileError
-from lowfold.estimator import Estimator, share_listener, stage_listener, tell_share
-from lowfold.model_file import load
+from lowfold.estimator import share_listener, stage_listener
 from lowfold.types import Step
-from lowfold.watching import with_callback
 
 PATIENCE = 1.0  # seconds before anything is shown
 INTERVAL = 0.1
-WIDTH = 24
-PIECES, SMALLEST_PIECE = 25, 500  # in which rows are placed, so that their share can be told
-TELLING = 0.3  # seconds: stages that were foreseen to take less tell nothing about the others
+BAR, SHORTEST_BAR = 24, 6  # signs
+WIDEST = 150  # signs of a line where the terminal does not say how many it has
+TELLING, TENTH = 0.3, 0.1  # seconds, and share of another stage: what was foreseen to take less tells nothing of it
 
 
 class Foreseen(NamedTuple):
@@ -96,7 +89,7 @@ class Progress:
 
     def stage(self, name: str) -> None:
         """A stage of the work begins."""
-        if name.startswith(JUDGING):
+        if name.startswith(JUDGING) and (name in self.plan or self._part not in self.plan):
             self.part(name)
         elif not self._part:
             self._next_planned(name)
@@ -105,11 +98,13 @@ class Progress:
     def _next_planned(self, name: str) -> None:
         now = time.perf_counter()
         if self._planned in self.plan:
-            self._taken[self._planned] = now - self._planned_start
+            self._taken[self._planned] = self._spent(now)
         self._planned, self._planned_start = name, now
 
     def share(self, done: float) -> None:
-        """So much of the stage is done, from 0 to 1."""
+        """So much of the stage is done, from 0 to 1; less than before, if it is gone through once more."""
+        if done < self._done:
+            self._share_start = time.perf_counter()
         self._done = done
 
     def step(self, step: Step) -> None:
@@ -119,8 +114,8 @@ class Progress:
         self._iteration, self._stage = step.iteration, step.phase
         self._loss = self._loss if step.loss is None else step.loss
 
-    def line(self) -> str:
-        """What is shown now."""
+    def line(self, width: int = WIDEST) -> str:
+        """What is shown now, in so many signs: the bar gives way first, then what goes on."""
         now = time.perf_counter()
         parts = [self.title, self._part, self._stage if self._stage != self._part else ""]
         share, left = self._remaining(now)
@@ -128,54 +123,84 @@ class Progress:
             parts.append(f"iteration {self._iteration}" + (f" of {self._total}" if self._total else ""))
         if not np.isnan(self._loss):
             parts.append(f"loss {self._loss:.4g}")
-        text = " · ".join(part for part in parts if part)
-        elapsed = _clock(now - self._start)
+        text, times = " · ".join(part for part in parts if part), f"{_clock(now - self._start)}{left}"
         if share is None:
-            return f"{text} · {elapsed}{left}"
-        filled = round(WIDTH * min(share, 1.0))
-        return f"{text} [{'#' * filled}{'.' * (WIDTH - filled)}] {elapsed}{left}"
+            return f"{_cut(text, width - len(times) - 3)} · {times}"
+        signs = min(BAR, max(SHORTEST_BAR, width - len(text) - len(times) - 4))
+        filled = round(signs * min(share, 1.0))
+        return f"{_cut(text, width - signs - len(times) - 4)} [{'#' * filled}{'.' * (signs - filled)}] {times}"
 
     def _remaining(self, now: float) -> tuple[float | None, str]:
         """(the share that is done, what is to be said about the time left)."""
-        elapsed, foreseen = now - self._start, self._foreseen(now)
-        if self._iteration > 1 and self._total:
-            pace = (now - self._first_step) / (self._iteration - 1)
-            most = pace * max(0, self._total - self._iteration)
-            if foreseen is None or foreseen.late or foreseen.seconds >= most:
-                self._furthest = max(self._furthest, self._iteration / self._total)
-                return self._furthest, f", at most {_clock(most)} left"
+        foreseen, most = self._foreseen(now), self._most(now)
+        if most is not None and (foreseen is None or foreseen.late or foreseen.seconds >= most):
+            return self._further(now, most), f", at most {_clock(most)} left"
         if foreseen is None and self._done:
             left = (now - self._share_start) * (1 - self._done) / self._done
             return self._done, f", about {_clock(left)} left" + (" of this stage" if self._stage else "")
         if foreseen is None:
             return None, ""
-        self._furthest = max(self._furthest, elapsed / max(elapsed + foreseen.seconds, 1e-9))
-        return self._furthest, f"{', longer than foreseen' * foreseen.late}, about {_clock(foreseen.seconds)} left"
+        late = ", longer than foreseen" if foreseen.late else ""
+        return self._further(now, foreseen.seconds), f"{late}, about {_clock(foreseen.seconds)} left"
+
+    def _further(self, now: float, left: float) -> float:
+        """The share of the time that is over."""
+        elapsed = now - self._start
+        self._furthest = max(self._furthest, elapsed / max(elapsed + left, 1e-9))
+        return self._furthest
+
+    def _most(self, now: float) -> float | None:
+        """Seconds left if the optimisation goes on to its last iteration; None where there is none."""
+        if self._iteration < 2 or not self._total:
+            return None
+        pace = (now - self._first_step) / (self._iteration - 1)
+        return pace * max(0, self._total - self._iteration) + self._later()
 
     def _foreseen(self, now: float) -> Foreseen | None:
         """What is left by the plan, or by the share of the whole that is done; None if neither is known."""
-        spent = now - self._planned_start
         if self._planned in self.plan:
-            names = list(self.plan)
-            planned = sum(self.plan[name] for name in self._taken)
-            pace = sum(self._taken.values()) / planned if planned > TELLING else 1.0
-            later = pace * sum(self.plan[name] for name in names[names.index(self._planned) + 1 :])
-            return Foreseen.of(pace * self.plan[self._planned] - spent, later)
+            return Foreseen.of(self._expected(self._planned) - self._spent(now), self._later())
         if self._whole:
             before = self._planned_start - self._start
-            return Foreseen.of(before * (1 - self._whole) / self._whole - spent)
-        return Foreseen.of(sum(self.plan.values())) if self.plan and not self._planned else None
+            return Foreseen.of(before * (1 - self._whole) / self._whole - (now - self._planned_start))
+        rest = [name for name in self.plan if name not in self._taken]
+        return Foreseen.of(sum(map(self._expected, rest))) if rest else None
+
+    def _spent(self, now: float) -> float:
+        """Seconds in the stage that goes on, and in it before if it came before."""
+        return self._taken.get(self._planned, 0.0) + now - self._planned_start
+
+    def _later(self) -> float:
+        """Seconds of the stages after the one that goes on."""
+        names = list(self.plan)
+        after = names.index(self._planned) + 1 if self._planned in self.plan else len(names)
+        return sum(map(self._expected, names[after:]))
+
+    def _expected(self, name: str) -> float:
+        """Seconds of a stage: as planned, at the pace of those of its kind that are over."""
+        judged = name.startswith(JUDGING)
+        over = [other for other in list(self._taken) if other != name and other.startswith(JUDGING) == judged]
+        planned = sum(self.plan[other] for other in over)
+        telling = planned > max(TELLING, TENTH * self.plan[name])
+        return self.plan[name] * (sum(self._taken[other] for other in over) / planned if telling else 1.0)
 
     def _draw(self) -> None:
         if self._stop.wait(PATIENCE):
             return
         while True:
-            text = self.line()[:150]
+            text = self.line(self._width())
             self.stream.write("\r" + text + " " * (self._drawn - len(text)))
             self.stream.flush()
             self._drawn = len(text)
             if self._stop.wait(INTERVAL):
                 return
+
+    def _width(self) -> int:
+        """Signs that fit into a line of the terminal: a longer one could not be written over."""
+        try:
+            return min(WIDEST, (os.get_terminal_size(self.stream.fileno()).columns or WIDEST + 1) - 1)
+        except (OSError, AttributeError):
+            return WIDEST
 
     def _wipe(self) -> None:
         if self._drawn:
@@ -184,78 +209,9 @@ class Progress:
             self._drawn = 0
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, after an optimisation had begun: the model has the best embedding so far."""
-
-    def __init__(self, model: Estimator) -> None:
-        super().__init__()
-        self.model = model
-
-
-def read_table(chosen: Namespace, progress: Progress, *, missing: bool = False) -> files.Table:
-    """The data of a command; missing: some of them may be, as distances that are not known are."""
-    with progress.running(f"reading {Path(chosen.data).name}"):
-        table = files.read(chosen.data, labels=chosen.labels, name=chosen.name)
-    if not missing and not is_finite(table.X):
-        bad = np.argwhere(~np.isfinite(table.X.data[:, None] if issparse(table.X) else table.X))
-        column = table.columns[bad[0, 1]] if table.columns else bad[0, 1] + 1
-        where = "" if issparse(table.X) else f", the first in row {bad[0, 0] + 1}, column {column} of the data"
-        count = "a value that is" if len(bad) == 1 else f"{len(bad)} values that are"
-        raise DataError(f"{chosen.data} holds {count} missing or infinite{where}. Fill them, or leave the rows out.")
-    return table
-
-
-def read_map(path: str, progress: Progress) -> Any:
-    """Coordinates in a file; a column called label, as embed writes it, is left out."""
-    with progress.running(f"reading {Path(path).name}"):
-        try:
-            return files.read(path, labels="label").X
-        except FileError:
-            return files.read(path).X
-
-
-def read_model(path: str, progress: Progress) -> Any:
-    """A fitted model in a file."""
-    with progress.running(f"reading {Path(path).name}"):
-        return load(path)
-
-
-def is_finite(X: Any) -> bool:
-    """Whether no value is missing or infinite."""
-    return bool(np.isfinite(X.data if issparse(X) else X).all())
-
-
-def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
-    """Fits the model; its steps and stages are shown."""
-    name = type(model).__name__
-    watched, total = with_callback(model, progress.step, X.shape[0])
-    plan = {}
-    if progress.shown and worth_planning(X):
-        with progress.running(f"{name} on a few rows, to tell the time"):
-            plan = plan_for(model, X, progress.part)
-    with progress.running(name, total, plan):
-        try:
-            watched.fit(X)
-        except KeyboardInterrupt:
-            if hasattr(watched, "embedding_"):
-                raise Interrupted(watched) from None
-            raise
-        finally:
-            for name, value in model.get_params(deep=False).items():
-                setattr(watched, name, value)  # without the callback, which is ours
-    return watched
-
-
-def placed(model: Estimator, X: Any, progress: Progress) -> Any:
-    """The rows of X in the model's map: in pieces, where somebody watches; each row is placed by itself anyway."""
-    n = X.shape[0]
-    piece = max(SMALLEST_PIECE, -(-n // PIECES)) if progress.shown else max(1, n)
-    parts = []
-    with progress.running("placing"):
-        for begin in range(0, n, piece):
-            parts.append(model.transform(X[begin : begin + piece]))
-            tell_share(begin + piece, n)
-    return np.concatenate(parts)
+def _cut(text: str, width: int) -> str:
+    """So many signs of it, less what joins the parts."""
+    return text if len(text) <= width else text[: max(0, width)].rstrip(" ·")
 
 
 def _clock(seconds: float) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 from lowfold import files
 from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pictures import picture
-from lowfold.cli.progress import Progress, read_map, read_table
+from lowfold.cli.progress import Progress
+from lowfold.cli.watched import read_map, read_table
 from lowfold.comparison import Judging, judge
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import tell_stage
@@ -40,8 +41,7 @@ def score(chosen: Namespace) -> int:
             _write_points(chosen.output, table.X, Y, judging)
         chosen.written.append(chosen.output)
     if chosen.plot:
-        with progress.running("drawing"):
-            picture(chosen.plot, lambda plot: _figure(plot, table.X, Y, judging))
+        picture(chosen.plot, lambda plot: _figure(plot, table.X, Y, judging), progress)
         chosen.written.append(chosen.plot)
     return 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -48,12 +47,31 @@ SECTIONS = (
     Section("homotopy", "Elastic embedding, from a point to a sheet", rolls.homotopy),
 )
 
-# Of those sections that take longer than the others, on two cores: what the time left is told by.
-SECONDS = {"swiss-roll": 12.0, "digits-methods": 14.0, "digits-trust": 6.0, "homotopy": 2.0}
+TITLES = {section.name: section.title for section in SECTIONS} | {EXPLORE: "The page to explore them"}
+
+# Of those sections that take longer than the others, on two cores: what the time left is told by. The methods are
+# compared on the digits by the first of those that show it.
+SECONDS = {
+    "digits-images": 0.7,
+    "swiss-roll": 10.0,
+    "digits-trust": 5.0,
+    "eurodist": 0.6,
+    "homotopy": 0.8,
+    EXPLORE: 3.5,
+}
+OTHERS, COMPARING = 0.3, 13.0
+COMPARED = ("digits-methods", "digits-trust", EXPLORE)
 
 
-def run(folder: Any, *, only: str | None = None) -> Path:
-    """Draws every section into the folder; returns the path of index.html."""
+def planned(only: str | None = None) -> dict[str, float]:
+    """Seconds of each section that is drawn, by its title, in their order."""
+    chosen = [name for name in TITLES if only in (None, name)]
+    first = next((name for name in chosen if name in COMPARED), None)
+    return {TITLES[name]: SECONDS.get(name, OTHERS) + COMPARING * (name == first) for name in chosen}
+
+
+def run(folder: Any, *, only: str | None = None, callback: Callable[[str], Any] | None = None) -> Path:
+    """Draws every section into the folder; returns the path of index.html. callback: hears the title of each before."""
     from lowfold.plot.canvas import pyplot
 
     chosen = [section for section in SECTIONS if only in (None, section.name)]
@@ -66,40 +84,34 @@ def run(folder: Any, *, only: str | None = None) -> Path:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{target} is no folder for pictures: {error.strerror}. Choose another with -o.") from error
-    start, parts = time.perf_counter(), []
-    for number, section in enumerate(chosen):
-        left = _left(chosen[:number], chosen[number:], time.perf_counter() - start)
-        print(f"{section.title}{left} ...", end=" ", file=sys.stderr, flush=True)
-        begin = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a method says about itself stands in its report
-            figure, sentence, table = section.draw()
-        _save(figure, target / f"{section.name}.png")
-        pyplot().close(figure)
-        print(f"{time.perf_counter() - begin:.1f} s", file=sys.stderr)
-        parts.append(_figure(section, sentence, table))
-    if only in (None, EXPLORE):
-        parts.append(_explored(target))
+    start, parts, tell = time.perf_counter(), [], callback or (lambda title: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a method says about itself stands in its report
+        for section in chosen:
+            tell(section.title)
+            parts.append(_drawn(section, target))
+        if only in (None, EXPLORE):
+            tell(TITLES[EXPLORE])
+            parts.append(_explored(target))
     page = target / "index.html"
     content = _page(parts, time.perf_counter() - start).encode()
     write_whole(page, lambda file: _put(file, content))
     return page
 
 
-def _left(done: list[Section], waiting: list[Section], elapsed: float) -> str:
-    """What is said about the time left, once something is done: by how long sections usually take."""
-    before, after = (sum(SECONDS.get(section.name, 0.5) for section in part) for part in (done, waiting))
-    return f" (about {elapsed * after / before:.0f} s left)" if done and after > 1 else ""
+def _drawn(section: Section, target: Path) -> str:
+    """Writes the picture of a section; returns its part of the page."""
+    from lowfold.plot.canvas import pyplot
+
+    figure, sentence, table = section.draw()
+    _save(figure, target / f"{section.name}.png")
+    pyplot().close(figure)
+    return _figure(section, sentence, table)
 
 
 def _explored(target: Path) -> str:
     """Writes the page on which the maps can be explored; returns the paragraph that leads there."""
-    print("The page to explore them ...", end=" ", file=sys.stderr, flush=True)
-    begin = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        write_page(target / f"{EXPLORE}.html", digits.scene())
-    print(f"{time.perf_counter() - begin:.1f} s", file=sys.stderr)
+    write_page(target / f"{EXPLORE}.html", digits.scene())
     return (
         f'<h2 id="{EXPLORE}">The digits, to explore</h2><p><a href="{EXPLORE}.html">Every method on the digits</a>, '
         f"linked: hover, zoom, draw around points, change the time of the diffusion.</p>"

@@ -23,13 +23,28 @@ def counted(path: Path) -> Iterator[Any]:
         yield file
 
 
+@contextmanager
+def part_of_share(begin: float, end: float) -> Iterator[None]:
+    """Inside, a share that is told is one of this part of the whole: work in several passes is done once."""
+    listener = share_listener.get()
+    if listener is None:
+        yield
+        return
+    token = share_listener.set(lambda done: listener(begin + (end - begin) * done))
+    try:
+        yield
+    finally:
+        share_listener.reset(token)
+
+
 class Counted(io.RawIOBase):
-    """Tells its place as it is read. No io.FileIO: NumPy would read that in one go, past Python."""
+    """Tells how much of it has been read, wherever: the list of what an archive holds stands at its end, and is read
+    first. No io.FileIO: NumPy would read that in one go, past Python."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._file = path.open("rb", buffering=0)
-        self._size = path.stat().st_size
+        self._read, self._size = 0, path.stat().st_size
 
     def readable(self) -> bool:
         """True."""
@@ -50,7 +65,8 @@ class Counted(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fills the buffer; returns how many bytes came."""
         count = self._file.readinto(buffer) or 0
-        tell_share(self._file.tell(), self._size)
+        self._read += count
+        tell_share(self._read, self._size)
         return count
 
     def close(self) -> None:

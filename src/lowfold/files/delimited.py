@@ -6,6 +6,8 @@ import contextlib
 import csv
 import warnings
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.errors import FileError
-from lowfold.files.counted import counted_lines
+from lowfold.estimator import tell_share
+from lowfold.files.counted import counted_lines, part_of_share
 
 DELIMITERS = (",", "\t", ";")
 
@@ -42,7 +45,7 @@ def _values(path: Path, delimiter: str, names: list[str], *, header: bool) -> di
     with warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore", UserWarning)  # no rows: said below
         return _quickly(path, delimiter, names, header=header)
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with part_of_share(0.0, 0.5), path.open(newline="", encoding="utf-8-sig") as file:
         rows = [row for row in _rows(file, path, delimiter) if any(row)]
     rows = rows[1:] if header else rows
     if not rows:
@@ -50,48 +53,43 @@ def _values(path: Path, delimiter: str, names: list[str], *, header: bool) -> di
     for number, row in enumerate(rows, 1 + header):
         if len(row) != len(names):
             raise FileError(f"Row {number} of {path} has {len(row)} cells, the first has {len(names)}. Fill or cut it.")
-    return {name: _column([row[at] for row in rows], name, path, header) for at, name in enumerate(names)}
+    columns = {}
+    for at, name in enumerate(names):
+        columns[name] = _column([row[at] for row in rows], name, path, header)
+        tell_share(len(names) + at + 1, 2 * len(names))
+    return columns
 
 
 def _quickly(path: Path, delimiter: str, names: list[str], *, header: bool) -> dict[str, NDArray[Any]]:
-    """The columns, those of numbers by NumPy; ValueError where a cell or a row is not what the first row promises."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = (row for row in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if any(row))
-        first = next((row for number, row in enumerate(rows) if number == header), [])
-    text = [at for at, cell in enumerate(first) if not is_number(cell)]
-    numbers = [at for at in range(len(first)) if at not in text]
-    if len(first) != len(names) or not numbers:
+    """The columns, by NumPy in one pass; ValueError where a cell or a row is not what the first row promises."""
+    first = _row(path, delimiter, int(header))
+    words: dict[int, dict[str, int]] = {at: {} for at, cell in enumerate(first) if not is_number(cell)}
+    if len(first) != len(names) or len(words) == len(first):
         raise ValueError
     with path.open(encoding="utf-8-sig") as file:
         X = np.loadtxt(
             counted_lines(file, path.stat().st_size),
             delimiter=None if delimiter == " " else delimiter,
             skiprows=_lines_before(path) if header else 0,
-            usecols=numbers if text else None,
-            quotechar='"' if text else None,
+            converters={at: partial(_number_of, known) for at, known in words.items()} or None,
+            quotechar='"' if words else None,
+            encoding=None,
             ndmin=2,
             comments=None,
         )
-    columns = dict(zip([names[at] for at in numbers], X.T, strict=True))
-    if text:
-        columns |= _texts(path, delimiter, {at: names[at] for at in text}, (len(X) + header, len(names)))
-    return {name: columns[name][-len(X) :] for name in names}
+    return {name: _text(X[:, at], words[at]) if at in words else X[:, at] for at, name in enumerate(names)}
 
 
-def _texts(path: Path, delimiter: str, wanted: dict[int, str], shape: tuple[int, int]) -> dict[str, NDArray[Any]]:
-    """Some columns as text; ValueError where the rows are not of this shape."""
-    cells: dict[int, list[str]] = {at: [] for at in wanted}
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        for row in _rows(file, path, delimiter):
-            if not any(row):
-                continue
-            if len(row) != shape[1]:
-                raise ValueError
-            for at, column in cells.items():
-                column.append(row[at])
-    if len(next(iter(cells.values()))) != shape[0]:
+def _number_of(known: dict[str, int], cell: str) -> int:
+    """The number that stands for a text among the numbers around it: how many others came before."""
+    text = cell.lstrip(" ")
+    if text.startswith('"'):  # quotes behind a space, which NumPy takes for text
         raise ValueError
-    return {wanted[at]: np.array(column) for at, column in cells.items()}
+    return known.setdefault(text, len(known))
+
+
+def _text(numbers: NDArray[Any], known: dict[str, int]) -> NDArray[Any]:
+    return np.array(list(known))[numbers.astype(np.intp)]
 
 
 def _rows(file: Any, path: Path, delimiter: str) -> Iterator[list[str]]:
@@ -114,9 +112,15 @@ def _column(cells: list[str], name: str, path: Path, header: bool) -> NDArray[An
 
 def _second_differs(path: Path, cells: list[str], delimiter: str) -> bool:
     """Whether a first row with some text is a header: below some of its text stand numbers."""
+    second = _row(path, delimiter, 1)
+    return any(not is_number(a) and is_number(b) for a, b in zip(cells, second, strict=False))
+
+
+def _row(path: Path, delimiter: str, number: int) -> list[str]:
+    """One row, counted from 0, without reading what follows it; no cells where there is none."""
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file, delimiter=delimiter) if any(row)][:2]
-    return len(rows) > 1 and any(not is_number(a) and is_number(b) for a, b in zip(cells, rows[1], strict=False))
+        rows = (row for row in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if any(row))
+        return next(islice(rows, number, None), [])
 
 
 def _lines_before(path: Path) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from lowfold.files.single_cell import read_h5ad
 from lowfold.files.table import Table, chosen, matrix, needed
 
 BATCH = 1 << 16  # rows of a parquet file that are read at once
+LABEL = "label"  # what `write` calls the column of labels beside a map
 
 
 def read(path: Any, *, labels: str | None = None, name: str | None = None) -> Table:
@@ -29,13 +31,29 @@ def read(path: Any, *, labels: str | None = None, name: str | None = None) -> Ta
     path = Path(path)
     if path.is_dir():
         return read_images(path, labels)
+    with _in_words(path):
+        return READERS[path.suffix.lower()](path, labels, name)
+
+
+def read_map(path: Any) -> Any:
+    """The coordinates in a file; a column called label, as `write` puts it beside them, is left out."""
+    path = Path(path)
+    if path.is_dir() or path.suffix.lower() not in COLUMNS:
+        return read(path).X
+    with _in_words(path):
+        columns = COLUMNS[path.suffix.lower()](path)
+        return from_columns(columns, LABEL if LABEL in columns else None, path).X
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Refuses a file that is not there or of no known kind, and what a library says of it becomes one sentence."""
     if not path.is_file():
         raise FileError(f"{path} does not exist. Pass a file or a folder of images.")
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
+    if path.suffix.lower() not in READERS:
         raise FileError(f"{path} is of an unknown kind. Use one of {', '.join(READERS)}, or a folder of images.")
     try:
-        return reader(path, labels, name)
+        yield
     except FileError:
         raise
     except UnicodeDecodeError as error:
@@ -60,35 +78,60 @@ def _npz(path: Path, labels: str | None, name: str | None) -> Table:
     with counted(path) as file, np.load(file, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
     if {"format", "indices", "indptr", "data", "shape"} <= set(arrays):
-        import scipy.sparse
-
         _refuse(path, labels, "labels")
-        return Table(matrix(scipy.sparse.load_npz(path), path))
+        return Table(matrix(_sparse(arrays), path))
     X = matrix(arrays[chosen(arrays, name, path)], path)
     return Table(X, _labels(arrays, labels, len(X), path))
 
 
-def _mat(path: Path, labels: str | None, name: str | None) -> Table:
-    import scipy.io
+def _sparse(arrays: dict[str, Any]) -> Any:
+    """The matrix that scipy.sparse.save_npz has written."""
+    import scipy.sparse
 
-    try:
-        with counted(path) as file:
-            loaded = scipy.io.loadmat(file)
-    except NotImplementedError:  # version 7.3 is HDF5, with rows and columns exchanged
-        h5py = needed("h5py", "h5py", path)
-        with h5py.File(path, "r") as file:
-            parts = {key: value for key, value in file.items() if isinstance(value, h5py.Dataset)}
-            loaded = {key: np.asarray(value).T for key, value in read_arrays(parts).items()}
+    kind = arrays["format"].item()
+    make = {"csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array, "bsr": scipy.sparse.bsr_array}
+    entries = (arrays["data"], arrays["indices"], arrays["indptr"])
+    return make[kind.decode() if isinstance(kind, bytes) else kind](entries, shape=arrays["shape"])
+
+
+def _mat(path: Path, labels: str | None, name: str | None) -> Table:
+    loaded = _matlab_73(path) if _is_matlab_73(path) else _matlab(path)
     arrays = {key: value for key, value in loaded.items() if not key.startswith("__")}
     X = matrix(arrays[chosen(arrays, name, path)], path)
     return Table(X, _labels(arrays, labels, X.shape[0], path))
 
 
+def _is_matlab_73(path: Path) -> bool:
+    """Whether a file is HDF5 behind MATLAB's header."""
+    with path.open("rb") as file:
+        file.seek(512)
+        return file.read(4) == b"\x89HDF"
+
+
+def _matlab_73(path: Path) -> dict[str, Any]:
+    """The arrays of HDF5, in which rows and columns are exchanged."""
+    h5py = needed("h5py", "h5py", path)
+    with h5py.File(path, "r") as file:
+        parts = {key: value for key, value in file.items() if isinstance(value, h5py.Dataset)}
+        return {key: np.asarray(value).T for key, value in read_arrays(parts).items()}
+
+
+def _matlab(path: Path) -> dict[str, Any]:
+    import scipy.io
+
+    with counted(path) as file:
+        return dict(scipy.io.loadmat(file))
+
+
 def _columns(path: Path, labels: str | None, name: str | None) -> Table:
+    return from_columns(COLUMNS[path.suffix.lower()](path), labels, path)
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    """The columns of a parquet or a feather file; not those that pandas keeps its index in."""
     needed("pyarrow", "pyarrow", path)
     table = _parquet(path) if path.suffix.lower() == ".parquet" else _feather(path)
-    columns = {key: table.column(key).to_numpy() for key in table.column_names if not key.startswith("__index_level")}
-    return from_columns(columns, labels, path)
+    return {key: table.column(key).to_numpy() for key in table.column_names if not key.startswith("__index_level")}
 
 
 def _parquet(path: Path) -> Any:
@@ -137,9 +180,8 @@ def _kind(column: Any) -> str:
     return "text" if column.dtype.kind in "UOS" else f"values of type {column.dtype}"
 
 
-def _csv(path: Path, labels: str | None, name: str | None) -> Table:
-    columns = read_delimited(path, "\t" if path.suffix.lower() == ".tsv" else None)
-    return from_columns(columns, labels, path)
+def _text(path: Path) -> dict[str, Any]:
+    return read_delimited(path, "\t" if path.suffix.lower() == ".tsv" else None)
 
 
 def _h5ad(path: Path, labels: str | None, name: str | None) -> Table:
@@ -168,15 +210,18 @@ def _begins(path: Path, magic: bytes) -> None:
             raise FileError(f"{path} is no {path.suffix} file: it does not begin as one. Write it again with NumPy.")
 
 
-Reader = Callable[[Path, str | None, str | None], Table]
-READERS: dict[str, Reader] = {
+# The columns of a file by their names; and the table in a file, by the names of its labels and of its array.
+COLUMNS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    ".csv": _text,
+    ".tsv": _text,
+    ".txt": _text,
+    ".parquet": _stored,
+    ".feather": _stored,
+}
+READERS: dict[str, Callable[[Path, str | None, str | None], Table]] = {
     ".npy": _npy,
     ".npz": _npz,
-    ".csv": _csv,
-    ".tsv": _csv,
-    ".txt": _csv,
-    ".parquet": _columns,
-    ".feather": _columns,
+    **dict.fromkeys(COLUMNS, _columns),
     ".h5ad": _h5ad,
     ".mat": _mat,
 }
