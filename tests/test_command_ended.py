@@ -93,7 +93,7 @@ def test_ctrl_c_while_methods_are_compared_keeps_those_that_are_finished(tmp_pat
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", cloud(40, 4))
-    monkeypatch.setattr(comparison, "_fitted", interrupting(comparison._fitted, 3))
+    monkeypatch.setattr(comparison, "fitted", interrupting(comparison.fitted, 3))
     outputs = ["-o", "table.csv", "--plot", "maps.png", "--html", "maps.html"]
     assert main(["compare", "x.npy", "--methods", "pca,isomap,mds,lle", "-k", "5", *outputs]) == 130
     said = capsys.readouterr()
@@ -120,7 +120,7 @@ def test_ctrl_c_while_maps_are_judged_leaves_the_others_in_the_table_without_sco
 def test_ctrl_c_before_a_method_is_finished_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", cloud(40, 4))
-    monkeypatch.setattr(comparison, "_fitted", interrupting(comparison._fitted, 1))
+    monkeypatch.setattr(comparison, "fitted", interrupting(comparison.fitted, 1))
     assert main(["compare", "x.npy", "--methods", "pca,lle", "-o", "table.csv"]) == 130
     said = capsys.readouterr()
     assert said.err == "lowfold: interrupted before a method was finished; nothing was written.\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -9,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from conftest import SHORT, same_bits
 from lowfold import Annealed, DataError, ElasticEmbedding, Homotopy, ParameterError
+from lowfold.force import spectral_direction
 from lowfold.force.law import GAUSSIAN
 from lowfold.force.problem import NONE, ForceProblem
 from lowfold.force.repulsion import PairsEngine
@@ -208,3 +211,15 @@ def test_a_sheet_takes_the_spectral_direction_and_a_cloud_steps_by_stiffness(dig
     assert ElasticEmbedding(schedule="classical").fit(digits[0][:100]).report_.findings["steps"] == "stiffness"
     results = [ElasticEmbedding(n_jobs=threads).fit_transform(sheet) for threads in (1, 2, 3)]
     assert all(same_bits(results[0], other) for other in results[1:])
+
+
+@pytest.mark.parametrize("apart", [6.0, 30.0])
+def test_groups_that_hang_together_by_little_or_nothing_end_where_plain_steps_lead(apart):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 10)) + apart * np.repeat(np.eye(5, 10), 400, axis=0)
+    model = ElasticEmbedding().fit(X)
+    with mock.patch.object(spectral_direction, "MOST_FILL", 0.0):
+        plain = ElasticEmbedding().fit(X)
+    assert plain.report_.findings["steps"] == "stiffness"
+    assert model.energy_ < 1.01 * plain.energy_
+    assert np.ptp(model.embedding_) < 3 * np.ptp(plain.embedding_)

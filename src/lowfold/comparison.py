@@ -109,15 +109,15 @@ def compare(
     callback: called with each method's title before it starts.
     """
     judging = Judging() if judging is None else judging
-    models = _models(methods)
+    models = models_of(methods)
     data = read_data(X, judging.metric)
     fits = []
     with shared_neighbors() as shared:
-        _search_once(data, list(models.values()))
+        search_once(data, list(models.values()))
         for title, model in models.items():
             if callback is not None:
                 callback(title)
-            fits.append(_fitted(title, model, data.values))
+            fits.append(fitted(title, model, data.values))
     entries = []
     for fit in fits:
         tell_stage(f"{JUDGING} {fit.name}")
@@ -152,7 +152,8 @@ def _pair_sample(judging: Judging) -> Sampling:
     return 500 if judging.sample == "auto" else judging.sample
 
 
-def _models(methods: Methods) -> dict[str, Estimator]:
+def models_of(methods: Methods) -> dict[str, Estimator]:
+    """The estimators of a comparison by their titles."""
     named = methods if isinstance(methods, Mapping) else {_title(method): method for method in methods}
     models = {title: method_of(method) for title, method in named.items()}
     if not models:
@@ -176,7 +177,7 @@ def method_of(method: str | Estimator) -> Estimator:
     return METHODS[method]()
 
 
-def _search_once(data: Any, models: list[Estimator]) -> None:
+def search_once(data: Any, models: list[Estimator]) -> None:
     """Looks for as many neighbours as any of the methods will want, so that the others read them off."""
     wanted: dict[Metric, int] = {}
     for model in models:
@@ -191,7 +192,8 @@ def _search_once(data: Any, models: list[Estimator]) -> None:
             index_of(data, Settings(metric=metric)).query(None, k)
 
 
-def _fitted(title: str, model: Estimator, X: Any) -> Entry:
+def fitted(title: str, model: Estimator, X: Any) -> Entry:
+    """The model fitted to X, with its seconds and memory, or with what it refused X for."""
     start = time.perf_counter()
     try:
         with warnings.catch_warnings(), PeakMemory() as memory:

@@ -70,7 +70,7 @@ class Rows:
     """
 
     def __init__(self, X: Any, names: list[str]) -> None:
-        self._models = comparison._models(names)
+        self._models = comparison.models_of(names)
         self._data = read_data(X, Judging().metric)
         self.entries: list[comparison.Entry] = []
         self.searches, self.interrupted = 0, False
@@ -78,10 +78,10 @@ class Rows:
     def fit(self, progress: Progress) -> None:
         """Fits the methods one after another. Without a plan, the number of those before tells how much is done."""
         with self._until_ctrl_c(), shared_neighbors() as shared:
-            comparison._search_once(self._data, list(self._models.values()))
+            comparison.search_once(self._data, list(self._models.values()))
             for number, (name, model) in enumerate(self._models.items()):
                 progress.part(name, 0.0 if progress.plan else number / len(self._models))
-                self.entries.append(comparison._fitted(name, model, self._data.values))
+                self.entries.append(comparison.fitted(name, model, self._data.values))
                 self.searches = shared.searches
 
     def judge(self, labels: Any, judging: Judging) -> None:

@@ -45,8 +45,7 @@ class FollowingMethod(ForceMethod):
             annealed = isinstance(schedule_of(self.schedule), Annealed)  # the steps of a classical one are its own
             along = along or (SpectralDirection.where_it_wins(problem) if annealed else None)
             self._steps = "stiffness" if along is None else "spectral direction"
-        last = ("descent", "cooling") if along is None else ("descent",)  # only momentum has to be cooled
-        descent = [phase for phase in phases if phase.name in last]
+        descent = [phase for phase in phases if phase.name in ("descent", "cooling")]
         for strength in ahead[ahead > passed]:
             self._descent.turn_to(problem.with_strength(float(strength)))
             step = None
@@ -56,7 +55,11 @@ class FollowingMethod(ForceMethod):
             if step is not None:
                 self.path_.append((float(strength), step.embedding))
         self._descent.turn_to(problem)
-        yield from super()._optimise(descent, along)
+        if (
+            along is not None
+        ):  # where it rests, the other way soon does too; but groups that hardly hold together may not
+            yield from super()._optimise(descent[:1], along)
+        yield from super()._optimise(descent)
 
     def _finished(self, findings: dict[str, Any]) -> Floats:
         Y = super()._finished(findings)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from lowfold.backend import native
 from lowfold.force.problem import PULL, ForceProblem, Forces
 from lowfold.spectral.factor import NARROW_BAND, Factors, ordering
 from lowfold.spectral.problem import SparseMatrix
@@ -19,6 +20,7 @@ DAMPING = 1e-10  # mu, of the smallest degree, as its authors have it
 SUFFICIENT = 0.1  # of the fall that the slope promises
 SHORTEST = 1 / 16  # length that a search begins with at least: at rest it ends with rounding errors, whatever it finds
 HALVINGS = 12
+LONGEST_STEP = 5.0  # in units of the kernel's width, as of every other step: pieces that hang by a thread fly off
 # Numbers in the factors for each affinity: sheets have about 3, clouds of 2,000 points 5, of 10,000 points 20. There a
 # step costs more, and the direction, which knows nothing of the repulsion, ends no lower.
 MOST_FILL = 3.5
@@ -37,8 +39,11 @@ class SpectralDirection:
     def where_it_wins(problem: ForceProblem) -> SpectralDirection | None:
         """The direction for a problem whose Laplacian has small factors; None: for others.
 
-        A wide band is none of a sheet's, and where it is, the factors of a large cloud would take long to count.
+        A wide band is none of a sheet's, and where it is, the factors of a large cloud would take long to count. Nor is
+        a graph in pieces: nothing holds them together, and the direction knows of nothing but their flight.
         """
+        if native.kernels.components(problem.P).any():
+            return None
         B = _stiffness(problem)
         if ordering(SparseMatrix(B, problem.threads)).band > NARROW_BAND:
             return None
@@ -63,6 +68,7 @@ class SpectralDirection:
         slope = forces.gradient(exaggeration).astype(np.float64)
         way = -self._factors.solve(slope) / exaggeration
         way -= way.mean(axis=0)
+        way *= min(1.0, LONGEST_STEP / max(float(np.linalg.norm(way, axis=1).max()), LONGEST_STEP))
         promise = float((slope * way).sum())
         energy = exaggeration * problem.cost(Y) + forces.repulsive
         length = min(longest, max(2 * self._length, SHORTEST))
