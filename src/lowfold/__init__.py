@@ -3,7 +3,6 @@
 Everything is imported when it is first used: a program waits for the parts that it needs, and for no others.
 """
 
-import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -98,24 +97,13 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
-        return _imported(f"lowfold.{name}")
+        return import_module(f"lowfold.{name}")
     if name == "__version__":
         return globals().setdefault(name, import_module("importlib.metadata").version("lowfold"))
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'lowfold' has no attribute {name!r}")
-    found = globals()[name] = getattr(_imported(_MODULE_OF[name]), name)
+    found = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
     return found
-
-
-def _imported(module: str) -> Any:
-    """The module. What it imports stays: to look for garbage all the while would take a fifth of the time."""
-    looks = gc.isenabled()
-    gc.disable()
-    try:
-        return import_module(module)
-    finally:
-        if looks:
-            gc.enable()
 
 
 def __dir__() -> list[str]:
