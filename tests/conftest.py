@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +178,14 @@ def write_matlab_73(path: Any, chunks: Any = None, **arrays: Any) -> None:
             file.create_dataset(name, data=values.T, chunks=chunks)
     with path.open("r+b") as file:
         file.write(b"MATLAB 7.3 MAT-file".ljust(124) + bytes([0, 2]) + b"IM")
+
+
+@contextmanager
+def listening(listener: Any) -> Iterator[list[Any]]:
+    """What is told to a listener inside."""
+    told: list[Any] = []
+    token = listener.set(told.append)
+    try:
+        yield told
+    finally:
+        listener.reset(token)

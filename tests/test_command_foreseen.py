@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import lowfold
-from conftest import cloud
+from conftest import cloud, listening
 from lowfold import MDS, METHODS, UMAP, KernelPCA, files
 from lowfold.backend import resources
 from lowfold.cli import describing, estimates, planning, progress, watched
@@ -21,17 +20,6 @@ from lowfold.estimator import stage_listener
 class Terminal(io.StringIO):
     def isatty(self):
         return True
-
-
-@contextmanager
-def listening():
-    """The stages that are told inside."""
-    told = []
-    token = stage_listener.set(told.append)
-    try:
-        yield told
-    finally:
-        stage_listener.reset(token)
 
 
 def trials(n_iter=0, products=0, **seconds):
@@ -164,6 +152,6 @@ def test_info_foresees_its_stages_also_of_few_wide_rows(monkeypatch):
     monkeypatch.setattr(describing, "MOST_COMPARED", 100)
     assert list(describing._plan(cloud(600, 40), estimates.unheard)) == [describing.SCALES, describing.SEARCHING]
     assert list(describing._plan(csr_array(cloud(600, 4)), estimates.unheard)) == [describing.SEARCHING]
-    with listening() as stages:
+    with listening(stage_listener) as stages:
         list(describing._description(cloud(60, 4), files.Table(cloud(60, 4))))
     assert stages[:3] == [describing.SCALES, describing.COPIES, describing.SEARCHING]

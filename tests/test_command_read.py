@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 import scipy.sparse
 from scipy.sparse import bsr_array, csc_array, csr_array, csr_matrix
 
-from conftest import cloud
+from conftest import cloud, listening
 from lowfold import files
 from lowfold.cli import progress, watched
 from lowfold.estimator import share_listener
 from lowfold.files import counted, delimited, reading
-
-
-@contextmanager
-def listening():
-    """The shares that are told inside."""
-    told = []
-    token = share_listener.set(told.append)
-    try:
-        yield told
-    finally:
-        share_listener.reset(token)
 
 
 def test_whether_a_first_row_is_a_header_is_seen_in_the_second_alone(tmp_path):
@@ -44,7 +31,7 @@ def test_a_text_file_with_labels_is_read_once_and_one_with_faults_in_parts_of_on
     X, kinds = cloud(300, 3), np.array(["one, two", "three", 'f"our'] * 100)
     files.write(tmp_path / "x.csv", X, labels=kinds)
     monkeypatch.setattr(delimited, "_rows", None)  # what a second pass would be by
-    with listening() as told:
+    with listening(share_listener) as told:
         table = files.read(tmp_path / "x.csv", labels="label")
     np.testing.assert_array_equal(table.X, X)
     assert list(table.labels) == list(kinds)
@@ -54,7 +41,7 @@ def test_a_text_file_with_labels_is_read_once_and_one_with_faults_in_parts_of_on
     monkeypatch.undo()
     monkeypatch.setattr(counted, "EVERY", 7)
     (tmp_path / "x.csv").write_text("a,b,kind\n" + "1,2,one\n" * 200 + '3,4, "two"\n')  # quotes behind a space
-    with listening() as told:
+    with listening(share_listener) as told:
         table = files.read(tmp_path / "x.csv", labels="kind")
     assert list(table.labels) == ["one"] * 200 + ["two"]
     falls = np.flatnonzero(np.diff(told) < 0)
@@ -80,7 +67,7 @@ def test_a_sparse_matrix_is_read_once_and_tells_how_much(make, tmp_path, monkeyp
     X = np.where(cloud(3000, 40) > 0.5, cloud(3000, 40), 0.0)
     scipy.sparse.save_npz(tmp_path / "x.npz", make(X))
     monkeypatch.setattr(scipy.sparse, "load_npz", None)  # which would read it again
-    with listening() as told:
+    with listening(share_listener) as told:
         found = files.read(tmp_path / "x.npz").X
     np.testing.assert_array_equal(found.toarray(), X)
     assert found.format == "csr"

@@ -6,13 +6,12 @@ import io
 import itertools
 import sys
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 import lowfold
-from conftest import cloud
+from conftest import cloud, listening
 from lowfold import files
 from lowfold.cli import comparing, describing, main, pictures, planning, progress
 from lowfold.estimator import share_listener, stage_listener
@@ -21,17 +20,6 @@ from lowfold.explorer.scene import sources_of
 from lowfold.metrics import label_accuracy, labels, silhouette
 from lowfold.model_file import container
 from lowfold.neighbors.sharing import SharedIndex
-
-
-@contextmanager
-def listening(listener):
-    """What is told while one listens."""
-    told = []
-    token = listener.set(told.append)
-    try:
-        yield told
-    finally:
-        listener.reset(token)
 
 
 def rises(told):
