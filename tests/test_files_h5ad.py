@@ -129,6 +129,11 @@ def test_an_embedding_is_written_into_a_copy_that_keeps_all_else(tmp_path, kind)
     np.testing.assert_array_equal(read(tmp_path / "b.h5ad", name="X_pca").X, X[:, :2])
     with pytest.raises(FileError, match="another number of cells than the embedding's 8"):
         write(tmp_path / "b.h5ad", X[:8], method="tsne", source=source)
+    with h5py.File(tmp_path / "b.h5ad", "r+") as cells:
+        del cells["obs"]
+    with pytest.raises(FileError, match="has no table obs"):
+        write(tmp_path / "c.h5ad", X[:, :2], method="tsne", source=tmp_path / "b.h5ad")
+    assert not (tmp_path / "c.h5ad").exists()
 
 
 def test_labels_of_another_number_of_cells_and_matrices_of_text_are_refused(tmp_path):

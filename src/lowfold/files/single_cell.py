@@ -83,8 +83,8 @@ def write_h5ad(target: Path, Y: Floats, method: str, source: Path | None, conten
         with h5py.File(file, "r+" if source is not None else "w") as cells:
             if source is None:
                 _empty(cells, len(Y), h5py)
-            elif cells["obs"][cells["obs"].attrs.get("_index", "_index")].shape[0] != len(Y):
-                raise FileError(f"{source} has another number of cells than the embedding's {len(Y)}.")
+            else:
+                _check_cells(cells, len(Y), source)
             obsm = cells.require_group("obsm")
             obsm.attrs.update({"encoding-type": "dict", "encoding-version": "0.1.0"})
             if key in obsm:
@@ -93,6 +93,16 @@ def write_h5ad(target: Path, Y: Floats, method: str, source: Path | None, conten
             part.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
 
     content(target, fill)
+
+
+def _check_cells(cells: Any, n: int, source: Path | None) -> None:
+    """Raises FileError unless the file has n cells."""
+    obs = cells.get("obs")
+    index = None if obs is None else obs.get(obs.attrs.get("_index", "_index"))
+    if index is None:
+        raise FileError(f"{source} has no table obs with the names of its cells. Write it again with anndata.")
+    if index.shape[0] != n:
+        raise FileError(f"{source} has another number of cells than the embedding's {n}.")
 
 
 def _empty(cells: Any, n: int, h5py: Any) -> None:
