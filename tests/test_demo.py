@@ -96,11 +96,12 @@ def test_who_listens_hears_of_each_section_before_it_is_drawn(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("flags", [[], ["-q"]])
-def test_the_demo_says_nothing_but_where_it_is_where_there_is_no_terminal(flags, tmp_path, capsys):
+def test_the_demo_says_what_it_drew_and_where_it_is_where_there_is_no_terminal(flags, tmp_path, capsys):
     assert main(["demo", "-o", str(tmp_path), "--only", "spiral", *flags]) == 0
     said = capsys.readouterr()
     assert said.err == ""
-    assert said.out == ("" if flags else f"{tmp_path / 'index.html'}: open it in a browser\n")
+    drawn = f"{page.TITLES['spiral']}\n{tmp_path / 'index.html'}: open it in a browser\n"
+    assert said.out == ("" if flags else drawn)
 
 
 def test_a_terminal_sees_the_time_left_of_the_demo(tmp_path, monkeypatch):

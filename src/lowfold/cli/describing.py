@@ -154,8 +154,11 @@ def demo(chosen: Namespace) -> int:
 
     progress = Progress(quiet=chosen.quiet)
     chosen.written.append(f"the pictures drawn so far in {chosen.output}")
-    with progress.running("demo", plan=planned(chosen.only)):
+    plan = planned(chosen.only)
+    with progress.running("demo", plan=plan):
         page = run(chosen.output, only=chosen.only, callback=progress.part)
     if not chosen.quiet:
+        for title in plan:
+            print(title)
         print(f"{page}: open it in a browser")
     return 0
