@@ -166,7 +166,7 @@ def test_methods_that_are_compared_without_a_plan_are_counted(clock, shown, monk
         lines.append(shown.line())
         clock(3)
 
-    monkeypatch.setattr(comparison, "_fitted", fitted)
+    monkeypatch.setattr(comparison, "fitted", fitted)
     with shown.running("comparing"):
         comparing.Rows(cloud(30, 3), ["pca", "isomap", "lle", "ltsa"]).fit(shown)
     assert lines[0] == "comparing · pca · 0:00"
