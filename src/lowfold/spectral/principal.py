@@ -112,7 +112,7 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
             b /= np.linalg.norm(b)
         worst = max(worst, float(residual)) if j < m else worst
         vectors[:, j] = b
-        A -= values[j] * np.outer(b, b)
+        A -= np.outer(values[j] * b, b)
     order = np.argsort(-values, kind="stable")
     values, vectors = np.maximum(values[order], 0) * total, vectors[:, order]
     gap = float(values[m - 1] - values[m]) if count > m else None
