@@ -171,6 +171,15 @@ def _no_test_hangs(request: pytest.FixtureRequest) -> Iterator[None]:
     faulthandler.cancel_dump_traceback_later()
 
 
+@pytest.fixture
+def closed_figures() -> Iterator[None]:
+    """Figures are drawn without a window, and gone after the test."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    yield
+    pyplot.close("all")
+
+
 def write_matlab_73(path: Any, chunks: Any = None, **arrays: Any) -> None:
     """A MATLAB file of version 7.3: HDF5 with rows and columns exchanged, behind a header of MATLAB's."""
     with pytest.importorskip("h5py").File(path, "w", userblock_size=512) as file:

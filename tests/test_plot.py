@@ -26,13 +26,7 @@ from lowfold.plot.colors import coloring
 from lowfold.plot.images import without_overlap
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def _figures_are_closed():
-    pyplot.switch_backend("agg")
-    yield
-    pyplot.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 @pytest.fixture

@@ -11,13 +11,7 @@ from lowfold.plot import points
 from lowfold.plot.colors import CONTINUOUS, OKABE_ITO, PETROFF, as_rgb
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def _figures_are_closed():
-    pyplot.switch_backend("agg")
-    yield
-    pyplot.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 # What readers see, in linear light, who lack one kind of cone (Machado, Oliveira and Fernandes 2009, severity 1).
