@@ -14,7 +14,7 @@ import pytest
 import lowfold
 from conftest import cloud
 from lowfold import MDS, comparison, files
-from lowfold.cli import comparing, embedding, main
+from lowfold.cli import embedding, main
 from lowfold.stress.starts import Runs
 
 WAYS = {"module": [sys.executable, "-m", "lowfold"], "command": [str(Path(sys.executable).with_name("lowfold"))]}
@@ -93,7 +93,7 @@ def test_ctrl_c_while_methods_are_compared_keeps_those_that_are_finished(tmp_pat
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", cloud(40, 4))
-    monkeypatch.setattr(comparison, "fitted", interrupting(comparison.fitted, 3))
+    monkeypatch.setattr(comparison, "_fitted", interrupting(comparison._fitted, 3))
     outputs = ["-o", "table.csv", "--plot", "maps.png", "--html", "maps.html"]
     assert main(["compare", "x.npy", "--methods", "pca,isomap,mds,lle", "-k", "5", *outputs]) == 130
     said = capsys.readouterr()
@@ -109,7 +109,7 @@ def test_ctrl_c_while_methods_are_compared_keeps_those_that_are_finished(tmp_pat
 def test_ctrl_c_while_maps_are_judged_leaves_the_others_in_the_table_without_scores(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", cloud(40, 4))
-    monkeypatch.setattr(comparing, "judge", interrupting(comparing.judge, 2))
+    monkeypatch.setattr(comparison, "judge", interrupting(comparison.judge, 2))
     assert main(["compare", "x.npy", "--methods", "pca,isomap", "-k", "5"]) == 130
     said = capsys.readouterr()
     assert said.err == "lowfold: interrupted; what was finished was kept: pca, isomap.\n"
@@ -120,26 +120,12 @@ def test_ctrl_c_while_maps_are_judged_leaves_the_others_in_the_table_without_sco
 def test_ctrl_c_before_a_method_is_finished_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", cloud(40, 4))
-    monkeypatch.setattr(comparison, "fitted", interrupting(comparison.fitted, 1))
+    monkeypatch.setattr(comparison, "_fitted", interrupting(comparison._fitted, 1))
     assert main(["compare", "x.npy", "--methods", "pca,lle", "-o", "table.csv"]) == 130
     said = capsys.readouterr()
     assert said.err == "lowfold: interrupted before a method was finished; nothing was written.\n"
     assert said.out == ""
     assert not Path("table.csv").exists()
-
-
-def test_compare_makes_the_table_that_the_library_makes(tmp_path, monkeypatch):
-    X, labels = cloud(60, 4), np.arange(60) % 3
-    found = lowfold.compare(X, ["pca", "isomap", "hessian_lle"], labels=labels)
-    rows = comparing.Rows(X, ["pca", "isomap", "hessian_lle"])
-    rows.fit(comparing.Progress(quiet=True))
-    rows.judge(labels, comparison.Judging())
-    assert (rows.searches, rows.interrupted) == (found.searches, False)
-    for ours, theirs in zip(rows.entries, found.entries, strict=True):
-        assert (ours.name, ours.error) == (theirs.name, theirs.error)
-        assert {name: score.value for name, score in ours.scores.items()} == {
-            name: score.value for name, score in theirs.scores.items()
-        }
 
 
 def test_the_report_does_not_stand_among_the_rows_of_the_map(tmp_path, capsys):

@@ -6,6 +6,7 @@ import dataclasses
 import io
 import os
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -160,15 +161,15 @@ def test_the_callback_of_the_command_is_gone_from_the_fitted_model(shown):
 
 
 def test_methods_that_are_compared_without_a_plan_are_counted(clock, shown, monkeypatch):
-    lines = []
+    names, lines = ["pca", "isomap", "lle", "ltsa"], []
 
     def fitted(name, model, X):
         lines.append(shown.line())
         clock(3)
 
-    monkeypatch.setattr(comparison, "fitted", fitted)
+    monkeypatch.setattr(comparison, "_fitted", fitted)
     with shown.running("comparing"):
-        comparing.Rows(cloud(30, 3), ["pca", "isomap", "lle", "ltsa"]).fit(shown)
+        comparison.Running(cloud(30, 3), names, comparison.Judging()).fit(partial(comparing._begin, shown, names))
     assert lines[0] == "comparing · pca · 0:00"
     assert lines[2].endswith("0:06, about 0:06 left")
 

@@ -108,22 +108,44 @@ def compare(
     neighbours share one search. What a method cannot do with these data stands in its row instead of a map.
     callback: called with each method's title before it starts.
     """
-    judging = Judging() if judging is None else judging
-    models = models_of(methods)
-    data = read_data(X, judging.metric)
-    fits = []
-    with shared_neighbors() as shared:
-        search_once(data, list(models.values()))
-        for title, model in models.items():
-            if callback is not None:
-                callback(title)
-            fits.append(fitted(title, model, data.values))
-    entries = []
-    for fit in fits:
-        tell_stage(f"{JUDGING} {fit.name}")
-        Y = fit.embedding
-        entries.append(fit if Y is None else replace(fit, scores=judge(data.values, Y, labels, judging)))
-    return Comparison(entries, shared.searches)
+    running = Running(X, methods, Judging() if judging is None else judging)
+    running.fit(callback)
+    running.judge(labels)
+    return running.found
+
+
+class Running:
+    """A comparison on its way: what is fitted and judged by now is there, also if Ctrl-C ends it."""
+
+    def __init__(self, X: Any, methods: Methods, judging: Judging) -> None:
+        self._models = _models(methods)
+        self._judging = judging
+        self._data = read_data(X, judging.metric)
+        self._searches = 0
+        self.entries: list[Entry] = []
+
+    @property
+    def found(self) -> Comparison:
+        """The table so far."""
+        return Comparison(self.entries, self._searches)
+
+    def fit(self, callback: Callable[[str], Any] | None = None) -> None:
+        """Fits the methods one after another."""
+        with shared_neighbors() as shared:
+            _search_once(self._data, list(self._models.values()))
+            for title, model in self._models.items():
+                if callback is not None:
+                    callback(title)
+                self.entries.append(_fitted(title, model, self._data.values))
+                self._searches = shared.searches
+
+    def judge(self, labels: Any) -> None:
+        """Adds the scores of each map that is there."""
+        for number, entry in enumerate(self.entries):
+            tell_stage(f"{JUDGING} {entry.name}")
+            if entry.embedding is not None:
+                scores = judge(self._data.values, entry.embedding, labels, self._judging)
+                self.entries[number] = replace(entry, scores=scores)
 
 
 def judge(X: Any, Y: Any, labels: Any = None, judging: Judging | None = None) -> dict[str, Score]:
@@ -152,7 +174,7 @@ def _pair_sample(judging: Judging) -> Sampling:
     return 500 if judging.sample == "auto" else judging.sample
 
 
-def models_of(methods: Methods) -> dict[str, Estimator]:
+def _models(methods: Methods) -> dict[str, Estimator]:
     """The estimators of a comparison by their titles."""
     named = methods if isinstance(methods, Mapping) else {_title(method): method for method in methods}
     models = {title: method_of(method) for title, method in named.items()}
@@ -177,7 +199,7 @@ def method_of(method: str | Estimator) -> Estimator:
     return METHODS[method]()
 
 
-def search_once(data: Any, models: list[Estimator]) -> None:
+def _search_once(data: Any, models: list[Estimator]) -> None:
     """Looks for as many neighbours as any of the methods will want, so that the others read them off."""
     wanted: dict[Metric, int] = {}
     for model in models:
@@ -192,7 +214,7 @@ def search_once(data: Any, models: list[Estimator]) -> None:
             index_of(data, Settings(metric=metric)).query(None, k)
 
 
-def fitted(title: str, model: Estimator, X: Any) -> Entry:
+def _fitted(title: str, model: Estimator, X: Any) -> Entry:
     """The model fitted to X, with its seconds and memory, or with what it refused X for."""
     start = time.perf_counter()
     try:

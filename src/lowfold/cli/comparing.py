@@ -8,13 +8,13 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from lowfold import comparison, files
+from lowfold import files
 from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pages import page
 from lowfold.cli.pictures import picture
@@ -22,14 +22,11 @@ from lowfold.cli.planning import LEAST_ROWS, plan_for_all
 from lowfold.cli.progress import Progress
 from lowfold.cli.scoring import neighbors_to_compare
 from lowfold.cli.watched import read_table
-from lowfold.comparison import JUDGING, Comparison, Judging, judge
+from lowfold.comparison import Comparison, Judging, Running
 from lowfold.errors import DataError
-from lowfold.estimator import tell_stage
 from lowfold.explorer import Contents
 from lowfold.methods import METHODS
-from lowfold.metrics.score import read_data
 from lowfold.model_file.container import write_whole
-from lowfold.neighbors.sharing import shared_neighbors
 
 INTERRUPTED = 130
 
@@ -43,62 +40,45 @@ def compare_methods(chosen: Namespace) -> int:
     table = read_table(chosen, progress)
     labels = None if table.labels is None else np.unique(table.labels, return_inverse=True)[1]
     judging = Judging(k=neighbors_to_compare(chosen.k, table.X.shape[0]))
-    found, plan = Rows(table.X, names), {}
+    running, ctrl_c, plan = Running(table.X, names, judging), Stoppable(), {}
     if progress.shown and table.X.shape[0] >= LEAST_ROWS:
         with progress.running("each method on a few rows, to tell the time"):
             plan = plan_for_all(names, table.X, labels, judging, progress.part)
     with progress.running("comparing", plan=plan):
-        found.fit(progress)
-        found.judge(labels, judging)
-    if found.interrupted and not found.entries:
+        with ctrl_c.until_ctrl_c():
+            running.fit(partial(_begin, progress, names))
+        with ctrl_c.until_ctrl_c():
+            running.judge(labels)
+    if ctrl_c.interrupted and not running.entries:
         chosen.interrupted = "before a method was finished"
         raise KeyboardInterrupt
-    _write(chosen, Comparison(found.entries, found.searches), table, judging, progress)
-    if found.interrupted:
-        finished = ", ".join(entry.name for entry in found.entries)
+    _write(chosen, running.found, table, judging, progress)
+    if ctrl_c.interrupted:
+        finished = ", ".join(entry.name for entry in running.entries)
         print(f"lowfold: interrupted; what was finished was kept: {finished}.", file=sys.stderr)
         return INTERRUPTED
-    if all(entry.model is None for entry in found.entries):
+    if all(entry.model is None for entry in running.entries):
         raise DataError(f"No method could embed {chosen.data}; the table says why of each. Choose others.")
     return 0
 
 
-class Rows:
-    """The rows of a table as `lowfold.comparison.compare` makes them; those that are there when Ctrl-C is pressed stay.
+class Stoppable:
+    """A piece of work that Ctrl-C ends, and what comes after it goes on."""
 
-    While methods are fitted, it ends the fits, and what is fitted is judged; again, it ends that too.
-    """
-
-    def __init__(self, X: Any, names: list[str]) -> None:
-        self._models = comparison.models_of(names)
-        self._data = read_data(X, Judging().metric)
-        self.entries: list[comparison.Entry] = []
-        self.searches, self.interrupted = 0, False
-
-    def fit(self, progress: Progress) -> None:
-        """Fits the methods one after another. Without a plan, the number of those before tells how much is done."""
-        with self._until_ctrl_c(), shared_neighbors() as shared:
-            comparison.search_once(self._data, list(self._models.values()))
-            for number, (name, model) in enumerate(self._models.items()):
-                progress.part(name, 0.0 if progress.plan else number / len(self._models))
-                self.entries.append(comparison.fitted(name, model, self._data.values))
-                self.searches = shared.searches
-
-    def judge(self, labels: Any, judging: Judging) -> None:
-        """Adds the scores of each map that is there."""
-        with self._until_ctrl_c():
-            for number, entry in enumerate(self.entries):
-                tell_stage(f"{JUDGING} {entry.name}")
-                if entry.embedding is not None:
-                    scores = judge(self._data.values, entry.embedding, labels, judging)
-                    self.entries[number] = replace(entry, scores=scores)
+    interrupted = False
 
     @contextmanager
-    def _until_ctrl_c(self) -> Iterator[None]:
+    def until_ctrl_c(self) -> Iterator[None]:
+        """Ends what is inside."""
         try:
             yield
         except KeyboardInterrupt:
             self.interrupted = True
+
+
+def _begin(progress: Progress, names: list[str], name: str) -> None:
+    """A method's turn: where nothing was foreseen, the number of those before it tells how much is done."""
+    progress.part(name, 0.0 if progress.plan else names.index(name) / len(names))
 
 
 def _write(chosen: Namespace, found: Comparison, table: files.Table, judging: Judging, progress: Progress) -> None:
