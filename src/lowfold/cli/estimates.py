@@ -177,7 +177,9 @@ def _power(model: Estimator, stage: str, n: int) -> float:
 
 
 def _is_quadratic(model: Estimator, n: int) -> bool:
-    return model.estimate(n, 1) > 3 * model.estimate(max(1, n // 2), 1)
+    """Whether memory grows by the pairs of rows, without the rows that many threads hold."""
+    alone = clone(model).set_params(n_jobs=1)
+    return alone.estimate(n, 1) > 3 * alone.estimate(max(1, n // 2), 1)
 
 
 def _iterations(model: Estimator, trial: Trial, n: int) -> float:
