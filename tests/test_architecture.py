@@ -34,7 +34,7 @@ LAYERS = (
     {"stress", "force", "markov"},
     {"metrics", "datasets", "plot", "scale"},
     {"methods"},
-    {"comparison", "model_file", "files"},
+    {"comparison", "judging", "model_file", "files"},
     {"cli", "explorer", "demo"},
     {"lowfold", "__main__"},  # the package itself: its public names, and the command
 )

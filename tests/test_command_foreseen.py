@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 import lowfold
 from conftest import cloud, listening
 from lowfold import MDS, METHODS, UMAP, KernelPCA, files
+from lowfold import judging as judging_module
 from lowfold.backend import resources
 from lowfold.cli import describing, estimates, planning, progress, watched
 from lowfold.comparison import PeakMemory
@@ -111,19 +112,39 @@ def test_some_points_of_a_square_have_their_own_columns():
     assert estimates.some_of(X, 7).shape == (7, 2)
 
 
+@pytest.mark.parametrize("name", ["isomap", "laplacian_eigenmaps", "diffusion_map", "tsne", "umap"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_sparse_graph_is_tried_by_one_like_it(name, monkeypatch):
+    monkeypatch.setattr(planning, "TRIALS", (150, 300))
+    monkeypatch.setattr(planning, "PLANNED_FROM", 1000)
+    affinity = name == "diffusion_map"  # which takes no distances to some of the points
+    graph = lowfold.NeighborGraph(n_neighbors=90 if name == "tsne" else 20).fit_transform(cloud(1000, 5))
+    graph = csr_array(graph.maximum(graph.T)) if affinity else graph
+    some = estimates.some_of(graph, 300, pairwise=True)
+    assert some.shape == (300, 300)
+    assert some.nnz / 300 == pytest.approx(graph.nnz / 1000, rel=0.4)
+    model = METHODS[name](metric="affinity" if affinity else "precomputed")
+    plan = planning.plan_for(model, graph)
+    assert list(plan) == list(model.fit(graph).report_.seconds)
+    assert sum(plan.values()) > 0
+
+
 def test_the_plan_of_a_comparison_has_the_silhouette_where_there_are_labels(monkeypatch):
     X, kinds, told, judged = cloud(200, 4), np.arange(200) % 3, [], []
-    silhouette = planning.silhouette
-    monkeypatch.setattr(planning, "silhouette", lambda *given, **how: judged.append(how) or silhouette(*given, **how))
+    silhouette = judging_module.silhouette
+    monkeypatch.setattr(
+        judging_module, "silhouette", lambda *given, **how: judged.append(how) or silhouette(*given, **how)
+    )
     judging = planning.Judging(k=5)
     plan = planning.plan_for_all(["pca", "unknown", "isomap"], X, kinds, judging, lambda *part: told.append(part))
     assert list(plan) == ["pca", "isomap", "judging pca", "judging isomap"]
     assert plan["judging pca"] > 0
     assert [how["sample"] for how in judged] == [8, 33]
     names, shares = zip(*told, strict=True)
-    assert names[-2:] == ("judging, 8 points", "judging, 33 points")
+    assert names[-2:] == ("judging, silhouette, 8 points", "judging, silhouette, 33 points")
     assert all(np.diff(shares) > 0)
-    assert shares[-2] == pytest.approx(0.5), "two methods, and judging that takes as long as both"
+    first = names.index("judging, neighbours kept, 8 points")
+    assert shares[first] == pytest.approx(0.5), "two methods, and judging that takes as long as both"
     judged.clear()
     planning.plan_for_all(["pca"], X, None, judging, estimates.unheard)
     assert not judged

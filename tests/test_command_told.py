@@ -17,6 +17,7 @@ from lowfold.cli import comparing, describing, main, pictures, planning, progres
 from lowfold.estimator import share_listener, stage_listener
 from lowfold.explorer import Contents, make_scene, page
 from lowfold.explorer.scene import sources_of
+from lowfold.judging import Judging, look_at_stress, looks_at, taken
 from lowfold.metrics import label_accuracy, labels, silhouette
 from lowfold.model_file import container
 from lowfold.neighbors.sharing import SharedIndex
@@ -90,8 +91,9 @@ def test_the_plan_of_a_page_has_its_stages_in_their_order(monkeypatch):
     trials = []
     planning.plan_for_page(X, sources_of(maps), kinds, Contents(k=5), lambda *trial: trials.append(trial))
     names, shares = zip(*trials, strict=True)
-    judged, searched = ["16 points", "66 points"], ["25 rows", "100 rows"]
-    assert names == tuple([f"judging, {some}" for some in judged] + [f"neighbours of the data, {n}" for n in searched])
+    looks = ("neighbours kept", "distances", "labels", "silhouette")
+    judged = [f"judging, {look}, {some} points" for look in looks for some in (16, 66)]
+    assert names == (*judged, "neighbours of the data, 25 rows", "neighbours of the data, 100 rows")
     assert shares[0] == 0
     assert all(np.diff(shares) > 0)
     assert shares[-1] < 1
@@ -107,6 +109,51 @@ def test_the_plan_of_a_page_has_its_stages_in_their_order(monkeypatch):
     assert list(plan) == ["neighbours of the data", "judging first", "judging second"]
     graph = lowfold.NeighborGraph(n_neighbors=5).fit_transform(X)
     assert planning.plan_for_page(graph, sources_of(maps), None, Contents(metric="precomputed")) == {}
+
+
+def test_the_plan_of_scores_has_the_stages_that_are_told_and_the_points_that_each_looks_at(monkeypatch):
+    def looks_of(n):
+        X, Y, how = cloud(n, 4), cloud(n, 2), Judging(k=5)
+        return looks_at(X, Y, np.arange(n) % 3, how) | {"stress": look_at_stress(X, Y, how)}
+
+    looks = looks_of(400)
+    plan = planning.plan_for_scores(looks, 400)
+    with listening(stage_listener) as told:
+        scores = taken(looks)
+    assert told == list(plan) == ["neighbours kept", "distances", "labels", "silhouette", "stress"]
+    assert all(seconds > 0 for seconds in plan.values())
+    names = ["trustworthiness", "continuity", "recall", "R_NX area", "Shepard", "labels", "silhouette", "stress"]
+    assert list(scores) == [*names, "Pearson"]
+    monkeypatch.setattr(planning, "_over_points", lambda _, points, __: points)
+    for n, points in {5_000: [5000, 500, 5000, 5000, 1000], 120_000: [250, 500, 1000, 1000, 1000]}.items():
+        looks = looks_of(n)
+        assert list(planning.plan_for_scores(looks, n).values()) == points
+        if n > 100_000:
+            assert all(len(score.points) == points[0] for score in looks["neighbours kept"].scores("auto").values())
+
+
+def test_score_tells_the_time_left_where_somebody_watches(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(planning, "PLANNED_FROM", 300)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    plans, running = [], progress.Progress.running
+
+    def watched(self, title, total=0, plan=None):
+        plans.append((title, list(plan or {})))
+        return running(self, title, total, plan)
+
+    monkeypatch.setattr(progress.Progress, "running", watched)
+    np.save(tmp_path / "x.npy", cloud(300, 4))
+    np.save(tmp_path / "y.npy", cloud(300, 2))
+    command = ["score", str(tmp_path / "x.npy"), str(tmp_path / "y.npy")]
+    assert main(command) == 0
+    assert plans[-1] == ("scoring", []), "nobody watches"
+    plain = capsys.readouterr().out
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert main(command) == 0
+    assert plans[-2:] == [
+        ("scoring a few points, to tell the time", []), ("scoring", ["neighbours kept", "distances", "stress"]),
+    ]  # fmt: skip
+    assert capsys.readouterr().out == plain
 
 
 def test_every_piece_of_work_of_a_command_is_shown(tmp_path, monkeypatch, capsys):
@@ -131,7 +178,15 @@ def test_every_piece_of_work_of_a_command_is_shown(tmp_path, monkeypatch, capsys
     assert titles == ["reading m.lowfold", "reading x.npy", "placing", "writing new.csv"]
     titles.clear()
     assert main(["score", "x.npy", "map.csv", "-k", "5", "-o", "s.csv", "--plot", "s.png"]) == 0
-    assert titles == ["reading x.npy", "reading map.csv", "scoring", "scoring each point", "drawing", "writing s.png"]
+    assert titles == [
+        "reading x.npy",
+        "reading map.csv",
+        "scoring",
+        "scoring each point",
+        "drawing",
+        "scoring a few points, to tell the time",
+        "writing s.png",
+    ]
     titles.clear()
     assert main(["compare", "x.npy", "--methods", "pca,lle", "--html", "c.html"]) == 0
     assert titles == ["reading x.npy", "comparing", "c.html", "writing c.html"]
@@ -219,6 +274,7 @@ def test_every_piece_of_work_that_can_take_long_says_how_much_time_is_left(tmp_p
         "judging by a few points, to tell the time", "map.html", "writing map.html", "writing m.lowfold",
         "MDS on a few rows, to tell the time", "MDS", "writing the map", "reading m.lowfold", "placing",
         "writing new.csv", "writing new.png", "reading map.csv", "scoring", "scoring each point", "drawing",
+        "scoring a few points, to tell the time",
         "writing s.pdf", "each method on a few rows, to tell the time", "comparing", "c.html", "writing c.html",
         "looking at a few rows, to tell the time", "looking at the data", "trying each method on a few rows",
     }  # fmt: skip

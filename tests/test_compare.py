@@ -9,7 +9,8 @@ import lowfold
 from conftest import cloud, same_bits
 from lowfold import METHODS, PCA, TSNE, UMAP, Isomap, ParameterError, compare
 from lowfold.backend import resources
-from lowfold.comparison import Comparison, Judging
+from lowfold.comparison import Comparison
+from lowfold.judging import Judging
 from lowfold.metrics import trustworthiness
 from lowfold.neighbors.sharing import MOST_INDICES, shared_neighbors
 

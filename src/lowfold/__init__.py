@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lowfold import datasets, explorer, files, markov, metrics, plot
-    from lowfold.comparison import Comparison, Judging, compare
+    from lowfold.comparison import Comparison, compare
     from lowfold.errors import BackendError, DataError, FileError, LowfoldError, MemoryLimitError, ParameterError
     from lowfold.explorer.opening import Serving, explore
     from lowfold.force.elastic_embedding import ElasticEmbedding
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lowfold.force.symmetric_sne import SymmetricSNE
     from lowfold.force.tsne import TSNE
     from lowfold.force.umap import UMAP
+    from lowfold.judging import Judging
     from lowfold.methods import METHODS
     from lowfold.model_file import load, save
     from lowfold.neighbors.components import connect
@@ -52,7 +53,7 @@ __version__: str  # asked for seldom, and slow to find
 
 _PACKAGES = ("datasets", "explorer", "files", "markov", "metrics", "plot")
 _NAMES = {
-    "lowfold.comparison": ("Comparison", "Judging", "compare"),
+    "lowfold.comparison": ("Comparison", "compare"),
     "lowfold.errors": ("BackendError", "DataError", "FileError", "LowfoldError", "MemoryLimitError", "ParameterError"),
     "lowfold.explorer.opening": ("Serving", "explore"),
     "lowfold.force.elastic_embedding": ("ElasticEmbedding",),
@@ -65,6 +66,7 @@ _NAMES = {
     "lowfold.force.symmetric_sne": ("SymmetricSNE",),
     "lowfold.force.tsne": ("TSNE",),
     "lowfold.force.umap": ("UMAP",),
+    "lowfold.judging": ("Judging",),
     "lowfold.methods": ("METHODS",),
     "lowfold.model_file": ("load", "save"),
     "lowfold.neighbors.components": ("connect",),

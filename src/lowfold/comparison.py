@@ -17,29 +17,16 @@ from lowfold.affinity.perplexity import WIDTH, scales
 from lowfold.backend import resources
 from lowfold.errors import LowfoldError, ParameterError
 from lowfold.estimator import Estimator, tell_stage
+from lowfold.judging import Judging, judge
 from lowfold.methods import METHODS
-from lowfold.metrics import label_accuracy, shepard_correlation, silhouette
-from lowfold.metrics.coranking import coranked
-from lowfold.metrics.score import Sampling, Score, check_labels, mean_score, read_data
+from lowfold.metrics.score import Score, read_data
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import Metric, Settings
 from lowfold.neighbors.sharing import shared_neighbors
-from lowfold.options import documented, option
 from lowfold.types import Floats
 
 JUDGING = "judging"  # what the stage is called, before the method's name
 Methods = Iterable[str | Estimator] | Mapping[str, str | Estimator]
-
-
-@documented
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """How embeddings are judged: `compare(X, methods, judging=Judging(k=10))`."""
-
-    k: int = option(15, low=1, help="number of neighbours that are compared")
-    metric: str | Callable[..., float] = option("euclidean", help="metric of X that counts")
-    sample: Any = option("auto", help="points looked at: 'auto', None for all, a number or a Sample")
-    n_jobs: int | None = option(None, help="number of threads; None uses every core")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,32 +133,6 @@ class Running:
             if entry.embedding is not None:
                 scores = judge(self._data.values, entry.embedding, labels, self._judging)
                 self.entries[number] = replace(entry, scores=scores)
-
-
-def judge(X: Any, Y: Any, labels: Any = None, judging: Judging | None = None) -> dict[str, Score]:
-    """The scores that a table shows: of neighbours, of distances, and of labels if there are any."""
-    how = Judging() if judging is None else judging
-    n = len(Y)
-    k = min(how.k, max(1, n - 2))
-    tell_stage("neighbours kept")
-    found = coranked(X, Y, [k], how, area=True)
-    scores = {name: found.score(getattr(found, name)) for name in ("trustworthiness", "continuity", "recall")}
-    scores["R_NX area"] = mean_score(found.areas, found.points, n)
-    tell_stage("distances")
-    scores["Shepard"] = shepard_correlation(X, Y, metric=how.metric, sample=_pair_sample(how), n_jobs=how.n_jobs)
-    if labels is not None:
-        tell_stage("labels")
-        classes = check_labels(labels, n)
-        scores["labels"] = label_accuracy(Y, classes, min(10, n - 1), sample=how.sample, n_jobs=how.n_jobs)
-        if 2 <= classes.max() + 1 < n:
-            tell_stage("silhouette")
-            scores["silhouette"] = silhouette(Y, classes, sample=how.sample, n_jobs=how.n_jobs)
-    return scores
-
-
-def _pair_sample(judging: Judging) -> Sampling:
-    """Half a thousand points give half a million pairs: the error is below 0.01, and ranks of more take their time."""
-    return 500 if judging.sample == "auto" else judging.sample
 
 
 def _models(methods: Methods) -> dict[str, Estimator]:

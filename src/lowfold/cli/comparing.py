@@ -22,9 +22,10 @@ from lowfold.cli.planning import LEAST_ROWS, plan_for_all
 from lowfold.cli.progress import Progress
 from lowfold.cli.scoring import neighbors_to_compare
 from lowfold.cli.watched import read_table
-from lowfold.comparison import Comparison, Judging, Running
+from lowfold.comparison import Comparison, Running
 from lowfold.errors import DataError
 from lowfold.explorer import Contents
+from lowfold.judging import Judging
 from lowfold.methods import METHODS
 from lowfold.model_file.container import write_whole
 

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
 from lowfold.comparison import PeakMemory
@@ -26,6 +26,7 @@ from lowfold.errors import LowfoldError
 from lowfold.estimator import Estimator
 from lowfold.inputs import is_pairwise
 from lowfold.methods import METHODS
+from lowfold.neighbors.graph import NeighborGraph
 from lowfold.spectral.graph_method import GraphMethod
 from lowfold.spectral.kernel_pca import KEPT_SIZE, KernelPCA
 from lowfold.spectral.patch_method import PatchMethod
@@ -44,6 +45,7 @@ TRIAL_WORK = {"spectral": 1.0, "stress": 10.0, "force": 3.0}  # how long the tri
 RENEWED = 1.7  # what a product with a kernel made anew takes, beside making it; and more are needed of more rows
 TRIAL_GROWTH = 1.5  # power of n in the time of a trial, of which no more is known
 TELLING = 30_000_000  # bytes: a trial that needs less tells nothing about the estimate of memory
+LIKENESS = 3  # dimensions of the points whose graph stands for another
 FACTORS, MOST_FILL = 2.25, 1.6  # powers of n in the time and the memory of factors that fill in
 
 Told: TypeAlias = Callable[[str, float], Any]  # hears of each trial its name, and the share of the work before it
@@ -196,12 +198,23 @@ def _prescribed(model: Estimator, n: int) -> int:
 
 
 def some_of(X: Any, size: int, *, pairwise: bool = False) -> Any:
-    """So many rows, drawn at random; pairwise: with the columns of the same points alone."""
+    """So many rows, drawn at random; pairwise: with the columns of the same points alone, or a graph like it."""
     n = X.shape[0]
     if size >= n or (pairwise and n != X.shape[1]):  # what is not square will be refused
         return X
+    if pairwise and issparse(X):
+        return _graph_like(X, size)
     rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
     return X[rows][:, rows] if pairwise else X[rows]
+
+
+def _graph_like(X: Any, size: int) -> Any:
+    """A symmetric graph of so many points by lot, with about as many neighbours as in X: a part of X itself would lack
+    most of its edges."""
+    each = min(size - 1, max(1, round(X.nnz / X.shape[0]) - 1))
+    points = np.random.default_rng(0).standard_normal((size, LIKENESS))
+    graph = NeighborGraph(n_neighbors=each).fit_transform(points)
+    return csr_array(graph.maximum(graph.T))
 
 
 def _trial(model: Estimator, rows: Any) -> Trial:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,13 +22,12 @@ from lowfold.cli.estimates import (
     trial_work,
     unheard,
 )
-from lowfold.comparison import JUDGING, Judging, judge
+from lowfold.comparison import JUDGING
 from lowfold.estimator import Estimator
 from lowfold.explorer.panels import Source
 from lowfold.explorer.scene import SEARCHING, Contents
-from lowfold.metrics import silhouette
-from lowfold.metrics.coranking import FEWER, FEWER_FROM
-from lowfold.metrics.score import EXACT_UP_TO, SAMPLED, check_labels
+from lowfold.judging import Judging, Look, looks_at
+from lowfold.metrics.score import EXACT_UP_TO, chosen_points
 from lowfold.neighbors.index import build_index
 
 SHARES = (1 / 8, 1 / 4)  # of fewer rows, in the trials of a plan for them: of all pairs, these are less than a tenth
@@ -105,16 +104,20 @@ def seconds_for(work: Callable[[Any], Any], X: Any, callback: Told = unheard, *,
     return (time.perf_counter() - start) * (X.shape[0] / rows.shape[0]) ** SEARCH
 
 
+def plan_for_scores(looks: dict[str, Look], n: int, callback: Told = unheard) -> dict[str, float]:
+    """Seconds of each look at a map of n points, in their order, from looks at a few of the points."""
+    plan = {}
+    for number, (stage, look) in enumerate(looks.items()):
+        told = partial(told_within, callback, stage, number / len(looks), 1 / len(looks))
+        plan[stage] = _over_points(look.scores, len(chosen_points(n, look.sample)), told)
+    return plan
+
+
 def _judging(X: Any, labels: Any, judging: Judging, callback: Told = unheard) -> float:
     """Seconds of judging a map of X."""
     n = X.shape[0]
     Y = np.random.default_rng(0).standard_normal((n, 2))
-    most, fewer = (n, n) if n <= EXACT_UP_TO else (SAMPLED, FEWER if n > FEWER_FROM else SAMPLED)
-    seconds = _over_points(lambda some: judge(X, Y, None, replace(judging, sample=some)), fewer, callback)
-    classes = None if labels is None else check_labels(labels, n)
-    if classes is not None and 2 <= classes.max() + 1 < n:
-        seconds += _over_points(lambda some: silhouette(Y, classes, sample=some, n_jobs=judging.n_jobs), most)
-    return seconds
+    return math.fsum(plan_for_scores(looks_at(X, Y, labels, judging), n, callback).values())
 
 
 def _over_points(work: Callable[[int], Any], points: int, callback: Told = unheard) -> float:

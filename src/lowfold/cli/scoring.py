@@ -10,12 +10,12 @@ import numpy as np
 from lowfold import files
 from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pictures import picture
+from lowfold.cli.planning import plan_for_scores, worth_planning
 from lowfold.cli.progress import Progress
 from lowfold.cli.watched import read_map, read_table
-from lowfold.comparison import Judging, judge
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import tell_stage
-from lowfold.metrics import normalized_stress, shepard_correlation
+from lowfold.judging import Judging, look_at_stress, looks_at, taken
 from lowfold.metrics.coranking import coranked
 
 
@@ -27,11 +27,13 @@ def score(chosen: Namespace) -> int:
     Y = _coordinates(chosen.map, table.X.shape[0], progress)
     k = neighbors_to_compare(chosen.k, len(Y))
     judging = Judging(k=k, sample="auto" if chosen.sample is None else chosen.sample)
-    with progress.running("scoring"):
-        scores = judge(table.X, Y, table.labels, judging)
-        tell_stage("stress")
-        scores["stress"] = normalized_stress(table.X, Y, sample=judging.sample)
-        scores["Pearson"] = shepard_correlation(table.X, Y, "pearson", sample=judging.sample)
+    looks = looks_at(table.X, Y, table.labels, judging) | {"stress": look_at_stress(table.X, Y, judging)}
+    plan = {}
+    if progress.shown and worth_planning(table.X):
+        with progress.running("scoring a few points, to tell the time"):
+            plan = plan_for_scores(looks, len(Y), progress.part)
+    with progress.running("scoring", plan=plan):
+        scores = taken(looks)
     looked = len(scores["trustworthiness"].points)
     print(f"{len(Y)} points, {looked} looked at, k = {k}")
     for name, value in scores.items():

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.comparison import JUDGING, Judging, judge
+from lowfold.comparison import JUDGING
 from lowfold.estimator import Estimator, tell_stage
+from lowfold.judging import Judging, judge
 from lowfold.methods import METHODS
 from lowfold.metrics.score import Score, read_embedding
 from lowfold.neighbors.index import build_index

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from lowfold.comparison import Comparison, Judging
+from lowfold.comparison import Comparison
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, tell_stage
 from lowfold.explorer.columns import feature_columns, make_columns, named_columns
 from lowfold.explorer.pack import pack
 from lowfold.explorer.panels import Arrays, Source, Truth, make_panel, method_title
+from lowfold.judging import Judging
 from lowfold.methods import METHODS
 from lowfold.neighbors.index import build_index
 from lowfold.options import documented, option

@@ -169,6 +169,12 @@ class Coranked:
         return mean_score(part[:, 0], self.points, self.n)
 
 
+def points_for_area(n: int, sample: Sampling) -> Sampling:
+    """The sample for an area, which sorts all other points for each that it looks at: fewer of many."""
+    automatic = isinstance(sample, str) and sample == "auto" and n > FEWER_FROM
+    return Sample(points=FEWER) if automatic else sample
+
+
 def coranked(X: Any, Y: Any, ks: Any, setting: Any, *, area: bool = False) -> Coranked:
     """The ranks of X and Y at several k; setting: metric, sample, n_jobs."""
     data = read_data(X, setting.metric)
@@ -176,8 +182,7 @@ def coranked(X: Any, Y: Any, ks: Any, setting: Any, *, area: bool = False) -> Co
     sizes = _checked_sizes(ks, data.n)
     if area and data.n < 3:
         raise ParameterError(f"The area under R_NX needs at least 3 points, but X has {data.n}. Pass more points.")
-    large = area and data.n > FEWER_FROM and isinstance(setting.sample, str)
-    points = chosen_points(data.n, Sample(points=FEWER) if large and setting.sample == "auto" else setting.sample)
+    points = chosen_points(data.n, points_for_area(data.n, setting.sample) if area else setting.sample)
     threads = resources.thread_count(setting.n_jobs)
     if data.kind == inputs.ROWS and setting.metric in ("euclidean", "l2", "sqeuclidean"):
         agreement, areas = _by_points(data.values, embedding, (points, sizes, area), threads)

@@ -157,13 +157,18 @@ class DistanceRows:
         return Score(value(moments.sum(axis=0)), grouped_error(groups, self.share), per_point, self.drawn)
 
 
+def points_for_pairs(n: int, sample: Sampling) -> Sampling:
+    """The sample for distances of pairs: fewer than of single points."""
+    automatic = isinstance(sample, str) and sample == "auto" and n > EXACT_UP_TO
+    return Sample() if automatic else sample
+
+
 def distance_rows(X: Any, Y: Any, metric: Metric, sample: Sampling, n_jobs: int | None) -> DistanceRows:
     """Rows of distances from the points of a sample to all, or to OTHERS and themselves where there are more."""
     data = read_data(X, metric)
     if data.n < 3:
         raise ParameterError(f"Distances of pairs need at least 3 points to be compared, but X has {data.n}.")
-    automatic = isinstance(sample, str) and sample == "auto" and data.n > EXACT_UP_TO
-    points = chosen_points(data.n, Sample() if automatic else sample)
+    points = chosen_points(data.n, points_for_pairs(data.n, sample))
     embedding, share, drawn = read_embedding(Y, data.n), len(points) / data.n, points
     if len(points) + OTHERS < data.n and share < 1:
         among = np.union1d(points, np.random.default_rng(len(points)).choice(data.n, OTHERS, replace=False))
