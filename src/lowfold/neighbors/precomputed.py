@@ -13,6 +13,7 @@ from lowfold.neighbors.interface import NeighborIndex, lowest_entry, read_points
 from lowfold.types import Floats, Neighbors
 
 ROWS_AT_ONCE = 1024
+ENTRIES_AT_ONCE = 1 << 18  # of a sparse graph: so many are sorted in the caches
 
 
 class DistanceIndex(NeighborIndex):
@@ -77,9 +78,12 @@ def _nearest_in_rows(D: Floats, k: int, *, exclude_self: bool) -> Neighbors:
         block = np.array(D[begin : begin + ROWS_AT_ONCE])
         if exclude_self:
             block[np.arange(len(block)), begin + np.arange(len(block))] = np.inf
-        order = np.argsort(block, axis=1, kind="stable")[:, :k]
-        indices[begin : begin + len(block)] = order
-        distances[begin : begin + len(block)] = np.take_along_axis(block, order, axis=1)
+        farthest = np.partition(block, k - 1, axis=1)[:, k - 1 : k]
+        rows, columns = np.nonzero(block <= farthest)  # k of each row, and what ties with the last of them
+        counts = np.bincount(rows, minlength=len(block))
+        values = block[rows, columns]
+        chosen = _nearest_first(columns, values, np.cumsum(counts) - counts, counts)[:, :k]
+        indices[begin : begin + len(block)], distances[begin : begin + len(block)] = columns[chosen], values[chosen]
     return Neighbors(indices, distances, D.shape[1])
 
 
@@ -94,6 +98,22 @@ def _nearest_stored(graph: csr_array, k: int, *, exclude_self: bool) -> Neighbor
             f"The neighbour graph has {counts[row]} neighbours for row {row}, but {k} are needed, as n_neighbors or k "
             f"says. Lower it to {counts[row]}, or pass a graph with more neighbours."
         )
-    order = np.lexsort((columns, values, rows))
-    chosen = order[(np.cumsum(counts) - counts)[:, None] + np.arange(k)]
-    return Neighbors(columns[chosen].astype(np.int32), values[chosen], graph.shape[1])
+    begin = np.cumsum(counts) - counts
+    indices, distances = np.empty((len(counts), k), np.int32), np.empty((len(counts), k), values.dtype)
+    step = max(1, ENTRIES_AT_ONCE // max(1, int(counts.max(initial=0))))
+    for first in range(0, len(counts), step):
+        some = slice(first, first + step)
+        chosen = _nearest_first(columns, values, begin[some], counts[some])[:, :k]
+        indices[some], distances[some] = columns[chosen], values[chosen]
+    return Neighbors(indices, distances, graph.shape[1])
+
+
+def _nearest_first(columns: Any, values: Any, begin: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where the entries of some rows stand, nearest first, ties by column: a table that is as wide as the longest row;
+    what stands behind a shorter one's entries is of no meaning."""
+    width = np.arange(int(counts.max(initial=0)))
+    at, beyond = begin[:, None] + np.minimum(width, counts[:, None] - 1), width >= counts[:, None]
+    by_column = np.argsort(np.where(beyond, np.iinfo(np.int32).max, columns[at]), axis=1, kind="stable")
+    at = np.take_along_axis(at, by_column, axis=1)
+    by_value = np.argsort(np.where(beyond, np.inf, values[at]), axis=1, kind="stable")
+    return np.take_along_axis(at, by_value, axis=1)
