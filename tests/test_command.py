@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -200,8 +201,20 @@ def test_info_says_what_a_file_holds_and_what_methods_need(data, capsys):
     printed = capsys.readouterr().out
     assert "60 rows, 4 columns" in printed
     assert "labels: 3 different, the smallest group has 20" in printed
-    assert "intrinsic dimension (two_nn): " in printed
-    assert all(f"\n{name} " in printed for name in METHODS)
+    spread = X.std(axis=0)
+    low, high = (f"{'pqrs'[at]} {spread[at]:.3g}" for at in (spread.argmin(), spread.argmax()))
+    assert f"standard deviations: {low} to {high}\n" in printed
+    for method in ("two_nn", "mle"):
+        wanted = lowfold.metrics.intrinsic_dimension(X, method)
+        assert f"intrinsic dimension ({method}): {float(wanted):.1f}" in printed
+    for name in METHODS:
+        row = re.search(rf"^{name} +(.*)$", printed, re.MULTILINE)
+        assert row, name
+        if "not with its defaults" not in row[1]:
+            seconds, megabytes = map(float, row[1].split()[:2])
+            assert 0 <= seconds < 60
+            assert 0 <= megabytes < 1000
+    assert len(re.findall("not with its defaults", printed)) < 4
     np.save(data.with_name("nan.npy"), np.where(X > 2, np.nan, X))
     assert main(["info", str(data.with_name("nan.npy"))]) == 0
     printed = capsys.readouterr().out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import re
+import socket
 from dataclasses import replace
 
 import pytest
@@ -22,11 +23,23 @@ from lowfold.explorer.pack import unpack
 QUICK = ("spiral", "digits-images", "digits-times", "digits-pairs", "eurodist", "disks", "cheeger", "homotopy")
 
 
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    """Whoever asks the network for anything fails."""
+
+    def refuse(*_):
+        raise AssertionError("the demo is offline")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_a_section_is_a_picture_and_a_sentence(name, tmp_path, capsys):
     text = run(tmp_path, only=name).read_text(encoding="utf-8")
     assert f'<img src="{name}.png"' in text
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert not re.search(r"(src|href)=.?(https?:)?//", text), "the page needs no network either"
     assert len(re.findall("<figcaption>(.{60,})</figcaption>", text)) == 1
 
 
