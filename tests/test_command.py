@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -192,34 +191,6 @@ def test_score_agrees_with_the_metrics(data, capsys):
     scores = files.read(data.with_name("s.csv")).X
     np.testing.assert_allclose(scores[:, 1], wanted.per_point)
     assert main(["score", str(data), str(data), "--labels", "kind"]) == 1
-
-
-def test_info_says_what_a_file_holds_and_what_methods_need(data, capsys):
-    assert main(["info"]) == 0
-    assert "kernels: " in capsys.readouterr().out
-    assert main(["info", str(data), "--labels", "kind"]) == 0
-    printed = capsys.readouterr().out
-    assert "60 rows, 4 columns" in printed
-    assert "labels: 3 different, the smallest group has 20" in printed
-    spread = X.std(axis=0)
-    low, high = (f"{'pqrs'[at]} {spread[at]:.3g}" for at in (spread.argmin(), spread.argmax()))
-    assert f"standard deviations: {low} to {high}\n" in printed
-    for method in ("two_nn", "mle"):
-        wanted = lowfold.metrics.intrinsic_dimension(X, method)
-        assert f"intrinsic dimension ({method}): {float(wanted):.1f}" in printed
-    for name in METHODS:
-        row = re.search(rf"^{name} +(.*)$", printed, re.MULTILINE)
-        assert row, name
-        if "not with its defaults" not in row[1]:
-            seconds, megabytes = map(float, row[1].split()[:2])
-            assert 0 <= seconds < 60
-            assert 0 <= megabytes < 1000
-    assert len(re.findall("not with its defaults", printed)) < 4
-    np.save(data.with_name("nan.npy"), np.where(X > 2, np.nan, X))
-    assert main(["info", str(data.with_name("nan.npy"))]) == 0
-    printed = capsys.readouterr().out
-    assert "missing or infinite" in printed
-    assert "umap" not in printed, "nothing can be tried"
 
 
 def test_methods_lists_every_method_with_every_parameter(capsys):

@@ -178,15 +178,7 @@ def test_every_piece_of_work_of_a_command_is_shown(tmp_path, monkeypatch, capsys
     assert titles == ["reading m.lowfold", "reading x.npy", "placing", "writing new.csv"]
     titles.clear()
     assert main(["score", "x.npy", "map.csv", "-k", "5", "-o", "s.csv", "--plot", "s.png"]) == 0
-    assert titles == [
-        "reading x.npy",
-        "reading map.csv",
-        "scoring",
-        "scoring each point",
-        "drawing",
-        "scoring a few points, to tell the time",
-        "writing s.png",
-    ]
+    assert titles == ["reading x.npy", "reading map.csv", "scoring", "scoring each point", "drawing", "writing s.png"]
     titles.clear()
     assert main(["compare", "x.npy", "--methods", "pca,lle", "--html", "c.html"]) == 0
     assert titles == ["reading x.npy", "comparing", "c.html", "writing c.html"]
