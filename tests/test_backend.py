@@ -194,6 +194,7 @@ def test_an_instruction_set_that_the_machine_lacks_is_refused_by_name():
 # What is said in NumPy in another place, or nowhere.
 WITHOUT_REFERENCE = {
     "supported_simd": "asks the machine",
+    "order": "which points share a cell is the search's own affair",
     "calibrate": "the neighbours of `search`, and a reach at which it finds them",
     "factorise": "`solved` has no factors",
     "solve": "`solved`",

@@ -77,3 +77,50 @@ def test_squared_distances_equal_the_reference_and_are_symmetric_in_every_bit(ke
         D, reference_ranks.squared_distances(X, everyone), rtol=1e-5 if dtype == np.float32 else 1e-13
     )
     assert same_bits(D, np.ascontiguousarray(D.T))
+
+
+METRICS = ("euclidean", "sqeuclidean", "cosine", "manhattan", "chebyshev")
+
+
+def lists_of(n, queries, count, seed=0):
+    return np.random.default_rng(seed).permuted(np.tile(np.arange(n, dtype=np.int32), (queries, 1)), axis=1)[:, :count]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("d", [1, 7, 16, 45])
+def test_candidates_are_ranked_as_by_the_reference(kernels, metric, d, dtype):
+    rng = np.random.default_rng(0)
+    X, queries = (rng.integers(0, 4, (n, d)).astype(dtype) for n in (90, 30))  # many are equally far
+    candidates = lists_of(90, 30, 40).copy()
+    indices, distances = kernels.rank_candidates(X, queries, candidates, metric, None, 2)
+    wanted, lengths = reference.rank_candidates(X, queries, candidates, metric)
+    np.testing.assert_allclose(distances, lengths, rtol=1e-6)
+    np.testing.assert_array_equal(indices, wanted)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_ranked_candidates_have_the_bits_of_a_search(kernels, metric):
+    X = np.random.default_rng(1).standard_normal((200, 21)).astype(np.float32)
+    index = kernels.Index32(X, metric, 4, False, 0, 2)
+    found = index.search(None, None, 12, 1.0, 1.0, 2)
+    turned = np.ascontiguousarray(found[0][:, ::-1])
+    ranked = kernels.rank_candidates(X, X, turned, metric, index.order(), 3)
+    assert same_bits(ranked[0], found[0])
+    assert same_bits(ranked[1], found[1])
+    np.testing.assert_array_equal(np.sort(index.order()), np.arange(200))
+
+
+def test_candidates_that_do_not_fit_are_refused(kernels):
+    X = np.ones((5, 3))
+    right = np.zeros((5, 2), np.int32)
+    for queries, candidates, order, text in (
+        (np.ones((5, 2)), right, None, "features of X"),
+        (np.ones((4, 3)), right, None, "as many rows"),
+        (X, right + 5, None, "candidates must be rows of X"),
+        (X, right - 1, None, "candidates must be rows of X"),
+        (X, right, np.zeros(4, np.int32), "order must name"),
+        (X, right, np.full(5, 7, np.int32), "order must name"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            kernels.rank_candidates(X, queries, candidates, "euclidean", order, 1)

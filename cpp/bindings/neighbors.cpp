@@ -76,6 +76,13 @@ class PythonIndex {
 
     std::size_t cells() const { return index_->cells(); }
 
+    /// The points cell by cell.
+    auto order() const {
+        auto out = new_vector<std::int32_t>(points_);
+        std::copy_n(index_->order(), points_, out.data());
+        return out;
+    }
+
    private:
     std::unique_ptr<Index<T>> index_;
     std::size_t points_, columns_;
@@ -88,7 +95,37 @@ void bind_index(nb::module_& m, const char* name) {
         .def("search", &PythonIndex<T>::search, nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
              nb::arg())
         .def("calibrate", &PythonIndex<T>::calibrate)
+        .def("order", &PythonIndex<T>::order)
         .def_prop_ro("cells", &PythonIndex<T>::cells);
+}
+
+/// Whether all are in [0, count).
+bool all_below(std::size_t count, const std::int32_t* values, std::size_t size) {
+    return std::all_of(values, values + size,
+                       [&](std::int32_t v) { return v >= 0 && static_cast<std::size_t>(v) < count; });
+}
+
+template <class T>
+void bind_ranking(nb::module_& m) {
+    m.def(
+        "rank_candidates",
+        [](const Matrix<T>& X, const Matrix<T>& queries, const Matrix<std::int32_t>& candidates,
+           const std::string& metric, const std::optional<Vector<std::int32_t>>& order, int threads) {
+            const std::size_t rows = queries.shape(0);
+            check_fit(queries.shape(1) == X.shape(1) && candidates.shape(0) == rows,
+                      "queries must have the features of X, and as many rows as there are lists of candidates");
+            check_fit(all_below(X.shape(0), candidates.data(), candidates.size()), "candidates must be rows of X");
+            check_fit(!order || (order->size() == rows && all_below(rows, order->data(), rows)),
+                      "order must name each of the queries");
+            auto indices = new_matrix<std::int32_t>(rows, candidates.shape(1));
+            auto distances = new_matrix<T>(rows, candidates.shape(1));
+            const CandidateLists<T> lists{view(X), view(queries), view(candidates), order ? order->data() : nullptr};
+            run(threads, [&](const Context& context) {
+                rank_candidates(context, metric_named(metric), lists, indices.data(), distances.data());
+            });
+            return std::tuple(std::move(indices), std::move(distances));
+        },
+        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
 }
 
 }  // namespace
@@ -96,6 +133,8 @@ void bind_index(nb::module_& m, const char* name) {
 void bind_neighbors(nb::module_& m) {
     bind_index<float>(m, "Index32");
     bind_index<double>(m, "Index64");
+    bind_ranking<double>(m);
+    bind_ranking<float>(m);
 }
 
 }  // namespace lowfold::bindings

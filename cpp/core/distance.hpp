@@ -1,6 +1,7 @@
 // Distances in difference form: exact up to the rounding of the sum, with the same bits on every instruction set.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "simd.hpp"
@@ -10,7 +11,7 @@ namespace lowfold {
 /// `cosine` is |x - y|^2 / 2 of rows of length 1, which the caller has made.
 enum class Metric { euclidean, sqeuclidean, cosine, manhattan, chebyshev };
 
-/// Numbers in 64 bytes. Rows are padded with zeros to a multiple of it.
+/// Numbers in 64 bytes. Rows that are read often are padded with zeros to a multiple of it.
 template <class T>
 inline constexpr std::size_t WIDTH = 64 / sizeof(T);
 
@@ -35,11 +36,19 @@ inline T fold_lanes(typename VectorOf<T, BYTES>::type v, const Step& step) {
     }
 }
 
-/// Folds step(sum, x_p - y_p) over padded rows, in lanes p mod WIDTH and then over the lanes.
+/// Folds step(sum, x_p - y_p) over two rows, in lanes p mod WIDTH and then over the lanes. Zeros behind both rows would
+/// change nothing: padded rows give the same bits, without the last step.
 template <class T, class Step>
 inline T fold_differences(const T* x, const T* y, std::size_t dimensions, const Step& step) {
     Wide<T> sum{};
-    for (std::size_t p = 0; p < dimensions; p += WIDTH<T>) sum = step(sum, load<Wide<T>>(x + p) - load<Wide<T>>(y + p));
+    std::size_t p = 0;
+    for (; p + WIDTH<T> <= dimensions; p += WIDTH<T>) sum = step(sum, load<Wide<T>>(x + p) - load<Wide<T>>(y + p));
+    if (p < dimensions) {
+        T rest[2][WIDTH<T>] = {};
+        std::copy_n(x + p, dimensions - p, rest[0]);
+        std::copy_n(y + p, dimensions - p, rest[1]);
+        sum = step(sum, load<Wide<T>>(rest[0]) - load<Wide<T>>(rest[1]));
+    }
     return fold_lanes<T, 64>(sum, step);
 }
 
@@ -76,7 +85,7 @@ struct LargestStep {
     }
 };
 
-/// Between rows padded with zeros.
+/// Between rows, padded or not.
 template <class T>
 inline T distance(Metric metric, const T* x, const T* y, std::size_t dimensions) {
     if (metric == Metric::manhattan) return fold_differences(x, y, dimensions, AbsoluteStep{});

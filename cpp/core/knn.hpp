@@ -38,6 +38,8 @@ class Index {
     virtual ~Index() = default;
     virtual void search(const Context& context, const Request<T>& request) const = 0;
     virtual std::size_t cells() const = 0;
+    /// Indices of all points, cell by cell.
+    virtual const std::int32_t* order() const = 0;
 };
 
 template <class T, class Engine, class Operation>
@@ -63,6 +65,7 @@ class CellIndex final : public Index<T> {
     }
 
     std::size_t cells() const override { return centroids_->count(); }
+    const std::int32_t* order() const override { return order_.data(); }
 
     void search(const Context& context, const Request<T>& request) const override;
 

@@ -1,44 +1,12 @@
 // CellIndex::search, in batches of queries that share a home cell.
 #pragma once
 
-#include <bit>
 #include <stdexcept>
 
 #include "knn.hpp"
+#include "ranking.hpp"
 
 namespace lowfold {
-
-/// A distance and an index, ordered by both.
-template <class T>
-class Rank {
-   public:
-    Rank() = default;
-    Rank(T distance, std::int32_t index) : distance_(distance), index_(index) {}
-    T distance() const { return distance_; }
-    std::int32_t index() const { return index_; }
-    bool operator<(const Rank& other) const {
-        return distance_ != other.distance_ ? distance_ < other.distance_ : index_ < other.index_;
-    }
-
-   private:
-    T distance_;
-    std::int32_t index_;
-};
-
-/// In one integer, which sorts several times as fast: the bits of a float that is not negative are in its order.
-template <>
-class Rank<float> {
-   public:
-    Rank() = default;
-    Rank(float distance, std::int32_t index)
-        : key_(std::uint64_t{std::bit_cast<std::uint32_t>(distance)} << 32 | static_cast<std::uint32_t>(index)) {}
-    float distance() const { return std::bit_cast<float>(static_cast<std::uint32_t>(key_ >> 32)); }
-    std::int32_t index() const { return static_cast<std::int32_t>(key_); }
-    bool operator<(const Rank& other) const { return key_ < other.key_; }
-
-   private:
-    std::uint64_t key_;
-};
 
 /// One thread's work space for a batch.
 template <class T, class Engine, class Operation>

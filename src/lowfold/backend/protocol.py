@@ -33,6 +33,9 @@ class SearchIndex(Protocol):
     ) -> tuple[Indices, NDArray[np.float32]]:
         """(indices, needed): true neighbours of some points, and the alpha at which each is found."""
 
+    def order(self) -> Indices:
+        """The points, cell by cell."""
+
 
 class MakeIndex(Protocol):
     """Builds a SearchIndex; the flag asks for 8-bit scores where the instruction set has them."""
@@ -77,6 +80,14 @@ class Kernels(ForceKernels, StressKernels, MetricKernels, Protocol):
 
     def fingerprints(self, X: Floats, threads: int, /) -> NDArray[np.uint64]:
         """64 bits of each row, equal for equal rows."""
+
+    def rank_candidates(
+        self, X: Floats, queries: Floats, candidates: Indices, metric: str, order: Indices | None, threads: int, /
+    ) -> tuple[Indices, Floats]:
+        """(indices, distances) of each query's candidates, which are rows of X, nearest first.
+
+        `order` names the queries so that those near each other follow each other: it changes nothing but the time.
+        """
 
     def column_means(self, X: Floats, threads: int, /) -> NDArray[np.float64]:
         """The mean of each column."""

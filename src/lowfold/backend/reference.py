@@ -79,6 +79,16 @@ def search(X: Floats, queries: Floats | None, k: int, metric: str) -> tuple[Indi
     return order.astype(np.int32), np.take_along_axis(D, order, axis=1)
 
 
+def rank_candidates(
+    X: Floats, queries: Floats, candidates: Indices, metric: str
+) -> tuple[Indices, NDArray[np.float64]]:
+    """Each query's candidates, which are rows of X, nearest first, ties by index."""
+    rows = zip(queries, candidates, strict=True)
+    D = np.concatenate([distances(query[None], X[row], metric) for query, row in rows])
+    order = np.lexsort((candidates, D), axis=1)
+    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(D, order, axis=1)
+
+
 def fingerprints(X: Floats) -> NDArray[np.uint64]:
     """64 bits of each row, equal for equal rows."""
     bits = (X.astype(np.float64) + 0.0).view(np.uint64)

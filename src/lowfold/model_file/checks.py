@@ -125,6 +125,16 @@ def _spatial(s: dict[str, Any]) -> bool:
     return _is_floats(X, 2) and min(X.shape) >= 1 and s["n"] == len(X) and bool(np.isfinite(X).all()) and _tame(X)
 
 
+def _reduced(s: dict[str, Any]) -> bool:
+    X, space, inner = s["_X"], s["_space"], state_of(s["_inner"])
+    same = _spatial(s) and inner["n"] == s["n"] and (s["_whole"] is None or s["_whole"].n == s["n"])
+    mean_fits = _is_floats(space.mean, 1) and space.mean.shape == X.shape[1:]
+    basis_fits = _is_floats(space.basis, 2) and space.basis.shape == (X.shape[1], inner["_X"].shape[1])
+    plans = (plan.kept for plan in s["_plans"].values() if plan is not None)
+    one_type = space.basis.dtype == inner["_X"].dtype == X.dtype
+    return same and mean_fits and basis_fits and one_type and all(1 <= kept < s["n"] for kept in plans)
+
+
 def _tame(X: Any) -> bool:
     return bool(np.abs(X).max(initial=0) <= (1e17 if X.dtype == np.float32 else 1e140))
 
@@ -188,6 +198,7 @@ def _centred_rows(s: dict[str, Any]) -> bool:
 
 CHECKS = {
     "SpatialIndex": _spatial,
+    "ReducedIndex": _reduced,
     "Neighbors": _neighbors,
     "TrainingRows": _training,
     "Descent": _descent,

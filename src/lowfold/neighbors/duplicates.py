@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.interface import NeighborIndex, Settings, without_self
-from lowfold.neighbors.spatial import SpatialIndex
+from lowfold.neighbors.reduced import dense_index
 from lowfold.types import Floats, Neighbors
 
 LOOK = 2048  # rows looked at first: a group too small to show among them costs little
@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 4096
 def rows_index(X: Floats, metric: str, settings: Settings) -> NeighborIndex:
     """The index of dense rows under a metric that has a kernel."""
     groups = equal_rows(X, resources.thread_count(settings.n_jobs))
-    return SpatialIndex(X, metric, settings) if groups is None else DistinctIndex(X, groups, metric, settings)
+    return dense_index(X, metric, settings) if groups is None else DistinctIndex(X, groups, metric, settings)
 
 
 class DistinctIndex(NeighborIndex):
@@ -35,7 +35,7 @@ class DistinctIndex(NeighborIndex):
         self._members = np.argsort(groups, kind="stable").astype(np.int32)
         self._sizes = np.bincount(groups)
         self._begin = np.cumsum(self._sizes) - self._sizes
-        self._distinct = SpatialIndex(X[self._members[self._begin]], metric, settings)
+        self._distinct = dense_index(X[self._members[self._begin]], metric, settings)
 
     def _points_query(self, k: int) -> Neighbors:
         count = self._distinct.n

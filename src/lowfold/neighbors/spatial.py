@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,7 @@ class SpatialIndex(NeighborIndex):
         self._threads = resources.thread_count(settings.n_jobs)
         self._seed = seed_of(settings.random_state)
         self._engine = resolve(settings.search, self.n, X.shape[1])
-        self._plans: dict[int, _Plan] = {}
+        self._plans: dict[int, Plan] = {}
         self._build()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -66,44 +67,57 @@ class SpatialIndex(NeighborIndex):
 
     def _search(self, queries: Floats | None, k: int) -> Neighbors:
         plan = self._plan(k)
-        indices, distances = self._index.search(queries, None, k, plan.alpha, plan.caution, self._threads)
+        indices, distances = self.search(plan, k, queries)
         return Neighbors(indices, distances, self.n, plan.recall)
 
-    def _plan(self, k: int) -> _Plan:
-        if not isinstance(self._engine, Cells) or self._index.cells == 1:
+    def search(
+        self, plan: Plan, k: int, queries: Floats | None = None, subset: Indices | None = None
+    ) -> tuple[Indices, Floats]:
+        """(indices, distances) of the neighbours of new rows, of all points, or of some of them."""
+        return self._index.search(queries, subset, k, plan.alpha, plan.caution, self._threads)
+
+    def order(self) -> Indices:
+        """The points, those near each other together."""
+        return self._index.order()
+
+    def _plan(self, k: int) -> Plan:
+        if not isinstance(self._engine, Cells):
             return EXACT
         if k not in self._plans:
-            self._plans[k] = self._calibrated(k, self._engine.recall)
+            self._plans[k] = self.plan(k, self._engine.recall)
         return self._plans[k]
 
-    def _calibrated(self, k: int, target: float) -> _Plan:
+    def plan(self, k: int, target: float) -> Plan:
         """The smallest reach that gives the recall on one part of a sample and keeps it on the other."""
+        if self._index.cells == 1:
+            return EXACT
         sample = sample_points(self.n, self._seed)
         k_sample = min(k, self.n - 1)
-        caution = BYTE_SHARE / math.sqrt(self._X.shape[1]) if self._bytes else 1.0
+        caution = self._deviation()
         true, needed = self._index.calibrate(sample, k_sample, min(1.0, CERTAIN * caution), self._threads)
         for share, factor in ATTEMPTS:
             alpha = float(np.quantile(needed[TESTED:], 1 - share * (1 - target), method="higher"))
-            allowance = min(1.0, factor * caution)
-            found, _ = self._index.search(None, sample[:TESTED], k_sample, alpha, allowance, self._threads)
-            recall = share_found(found, true[:TESTED])
+            plan = Plan(alpha, min(1.0, factor * caution), 0.0)
+            recall = share_found(self.search(plan, k_sample, subset=sample[:TESTED])[0], true[:TESTED])
             if recall >= target + NOISE * (1 - target):
-                return _Plan(alpha, allowance, recall)
+                return dataclasses.replace(plan, recall=recall)
         return EXACT
 
+    def certain(self) -> Plan:
+        """A plan by which no neighbour is missed, as far as scores err like sums do, not as they might at worst."""
+        return dataclasses.replace(EXACT, caution=min(1.0, CERTAIN * self._deviation()))
+
+    def _deviation(self) -> float:
+        """About one standard deviation of the scores' errors, of their worst case."""
+        return BYTE_SHARE / math.sqrt(self._X.shape[1]) if self._bytes else 1.0
+
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
-        """Searches the larger set for each point of the smaller one's index."""
-        if len(a) > len(b):
-            j, i, distance = self.closest_pair(b, a)
-            return i, j, distance
-        exact = Settings(search="exact", n_jobs=self._threads)
-        nearest = SpatialIndex(self._X[a], self._metric, exact)._search(self._X[b], 1)
-        best = int(np.argmin(nearest.distances[:, 0]))
-        return int(a[nearest.indices[best, 0]]), int(b[best]), float(nearest.distances[best, 0])
+        """By an exact search among the rows themselves."""
+        return closest_rows(self._X, self._metric, self._threads, a, b)
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """How far to search, how much to allow for the scores' errors, and what recall that gave on a sample."""
 
     alpha: float
@@ -111,12 +125,24 @@ class _Plan:
     recall: float
 
 
-EXACT = _Plan(alpha=1.0, caution=1.0, recall=1.0)
+EXACT = Plan(alpha=1.0, caution=1.0, recall=1.0)
 
 
-def sample_points(n: int, seed: int) -> Indices:
+def closest_rows(
+    X: Floats, metric: str, threads: int, a: NDArray[np.intp], b: NDArray[np.intp]
+) -> tuple[int, int, float]:
+    """`closest_pair` of the rows of X: searches the larger set for each point of the smaller one's index."""
+    if len(a) > len(b):
+        j, i, distance = closest_rows(X, metric, threads, b, a)
+        return i, j, distance
+    nearest = SpatialIndex(X[a], metric, Settings(search="exact", n_jobs=threads)).query(X[b], 1)
+    best = int(np.argmin(nearest.distances[:, 0]))
+    return int(a[nearest.indices[best, 0]]), int(b[best]), float(nearest.distances[best, 0])
+
+
+def sample_points(n: int, seed: int, count: int = SAMPLE) -> Indices:
     """Some of 0 .. n - 1 in random order, the same for a seed."""
-    chosen = np.argsort(native.kernels.random_bits(seed, SAMPLE_STREAM, n), kind="stable")[:SAMPLE]
+    chosen = np.argsort(native.kernels.random_bits(seed, SAMPLE_STREAM, n), kind="stable")[:count]
     return chosen.astype(np.int32)
 
 

@@ -1,0 +1,80 @@
+// Points in the order of their exact distance, ties by index.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "distance.hpp"
+#include "matrix.hpp"
+#include "parallel.hpp"
+
+namespace lowfold {
+
+/// A distance and an index, ordered by both.
+template <class T>
+class Rank {
+   public:
+    Rank() = default;
+    Rank(T distance, std::int32_t index) : distance_(distance), index_(index) {}
+    T distance() const { return distance_; }
+    std::int32_t index() const { return index_; }
+    bool operator<(const Rank& other) const {
+        return distance_ != other.distance_ ? distance_ < other.distance_ : index_ < other.index_;
+    }
+
+   private:
+    T distance_;
+    std::int32_t index_;
+};
+
+/// In one integer, which sorts several times as fast: the bits of a float that is not negative are in its order.
+template <>
+class Rank<float> {
+   public:
+    Rank() = default;
+    Rank(float distance, std::int32_t index)
+        : key_(std::uint64_t{std::bit_cast<std::uint32_t>(distance)} << 32 | static_cast<std::uint32_t>(index)) {}
+    float distance() const { return std::bit_cast<float>(static_cast<std::uint32_t>(key_ >> 32)); }
+    std::int32_t index() const { return static_cast<std::int32_t>(key_); }
+    bool operator<(const Rank& other) const { return key_ < other.key_; }
+
+   private:
+    std::uint64_t key_;
+};
+
+/// Rows of X that may be the nearest of each query. Queries that follow each other in `order` (all of them, once) share
+/// candidates, so that these are still in the cache; no result depends on it. null: as they come.
+template <class T>
+struct CandidateLists {
+    MatrixView<const T> X, queries;
+    MatrixView<const std::int32_t> candidates;
+    const std::int32_t* order = nullptr;
+};
+
+/// Each query's candidates, nearest first, and their distances.
+/// Each row has one owner and depends on nothing else. Cost queries * candidates * dimensions.
+template <class T>
+void rank_candidates(const Context& context, Metric metric, const CandidateLists<T>& lists, std::int32_t* indices,
+                     T* distances) {
+    const auto& [X, queries, candidates, order] = lists;
+    parallel_ranges(context, queries.rows, 64, [&](std::size_t begin, std::size_t end, Worker& worker) {
+        std::vector<Rank<T>> ranked(candidates.columns);
+        for (std::size_t place = begin; place < end; ++place) {
+            const std::size_t i = order ? order[place] : place;
+            for (std::size_t j = 0; j < ranked.size(); ++j) {
+                const std::int32_t point = candidates.row(i)[j];
+                ranked[j] = Rank<T>(distance(metric, queries.row(i), X.row(point), X.columns), point);
+            }
+            std::sort(ranked.begin(), ranked.end());
+            for (std::size_t j = 0; j < ranked.size(); ++j) {
+                indices[i * ranked.size() + j] = ranked[j].index();
+                distances[i * ranked.size() + j] = ranked[j].distance();
+            }
+        }
+        worker.check();
+    });
+}
+
+}  // namespace lowfold

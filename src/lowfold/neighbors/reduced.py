@@ -1,0 +1,209 @@
+"""Rows of many features: candidates are looked for in a subspace, and ranked by their distance in all features.
+
+With V of orthonormal columns, |V^T (x - y)| <= |x - y|. Where V spans most of the variance, the two differ by little,
+and the k nearest points are among the few nearest in the subspace, where a distance costs a fraction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowfold.backend import blas, native, resources
+from lowfold.neighbors.engines import Cells, resolve
+from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries
+from lowfold.neighbors.spatial import (
+    NOISE,
+    SAMPLE,
+    TESTED,
+    Plan,
+    SpatialIndex,
+    closest_rows,
+    sample_points,
+    share_found,
+)
+from lowfold.options import seed_of
+from lowfold.types import Floats, Indices, Neighbors
+
+LEAST_WORK = 3e11  # multiplications of all pairs from which a subspace is looked for
+LEAST_FEATURES = 128
+NARROWER = 3  # times fewer dimensions than features, at least
+MOST_DIMENSIONS = 256
+SHARE = 0.92  # of the variance, to be kept
+ROWS, ITERATIONS, MULTIPLE = 2048, 2, 32  # of the subspace: rows it is found from, steps, and a multiple of its size
+INNER = ("euclidean", "sqeuclidean", "cosine")  # metrics that an orthogonal map does not change
+# Attempts at the recall, as shares of what may be missed: neighbours that are not among the candidates to be kept, and
+# candidates that are not found, the farthest of which come first and are seldom neighbours.
+ATTEMPTS = ((0.25, 1.0), (0.15, 0.5), (0.05, 0.1))
+MOST_KEPT = 8  # times k: with more candidates, all features from the first are quicker
+DEEP = 16  # times k: candidates among which true neighbours are looked for at first
+TRUTH_SHARE = 0.01  # of all pairs, that may be looked at for the true neighbours of the sample
+
+
+def dense_index(X: Floats, metric: str, settings: Settings) -> NeighborIndex:
+    """The index of dense rows without many equal ones."""
+    n, features = X.shape
+    engine = resolve(settings.search, n, features)
+    enough = n >= SAMPLE + ROWS and features >= LEAST_FEATURES and float(n) * n * features >= LEAST_WORK
+    if enough and metric in INNER and isinstance(engine, Cells):
+        settings = dataclasses.replace(settings, search=engine, random_state=seed_of(settings.random_state))
+        space = subspace(X, seed_of(settings.random_state))
+        if space is not None:
+            return ReducedIndex(X, metric, settings, space)
+    return SpatialIndex(X, metric, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Subspace:
+    """mean (D,), and basis (D, d) with orthonormal columns."""
+
+    mean: NDArray[np.float64]
+    basis: Floats
+
+    def coordinates(self, X: Floats, threads: int) -> Floats:
+        """Of each row by itself."""
+        return native.kernels.project(X, self.mean, self.basis, threads)
+
+
+def subspace(X: Floats, seed: int) -> Subspace | None:
+    """The directions that hold most of the variance of a sample of rows, if few enough do.
+
+    By subspace iteration from random vectors (Halko, Martinsson, Tropp 2011). Cost ROWS * D * MOST_DIMENSIONS.
+    """
+    D = X.shape[1]
+    others = sample_points(len(X), seed, SAMPLE + ROWS)[SAMPLE:]  # than those by which the search is judged
+    chosen = X[np.sort(others)]
+    mean = chosen.mean(axis=0, dtype=np.float64)
+    chosen = chosen - mean
+    rows = (chosen / (np.abs(chosen).max() or 1)).astype(np.float32)  # squares neither overflow nor vanish
+    total = float(np.einsum("ij,ij->", rows, rows, dtype=np.float64))
+    start = np.random.default_rng(seed).standard_normal((D, min(MOST_DIMENSIONS, D // NARROWER)), dtype=np.float32)
+    with blas.single_threaded():
+        Q = np.linalg.qr(start)[0]
+        for _ in range(ITERATIONS):
+            Q = np.linalg.qr(rows.T @ (rows @ Q))[0]
+        values, rotation = np.linalg.eigh((Q.T @ (rows.T @ (rows @ Q))).astype(np.float64))
+        kept = np.cumsum(values[::-1]) / total if total > 0 else np.zeros(1)
+        if kept[-1] < SHARE:
+            return None
+        d = min(MULTIPLE * -(-int(np.argmax(kept >= SHARE) + 1) // MULTIPLE), Q.shape[1])
+        basis = Q.astype(np.float64) @ rotation[:, : -d - 1 : -1]
+    return Subspace(mean, np.ascontiguousarray(basis, dtype=X.dtype))
+
+
+class ReducedIndex(NeighborIndex):
+    """An index of the rows' coordinates in a subspace, beside the rows themselves; approximate."""
+
+    def __init__(self, X: Floats, metric: str, settings: Settings, space: Subspace) -> None:
+        self.n = len(X)
+        self._X = X
+        self._metric = metric
+        self._settings = settings
+        self._recall = settings.search.recall if isinstance(settings.search, Cells) else 1.0
+        self._threads = resources.thread_count(settings.n_jobs)
+        self._space = space
+        self._inner = SpatialIndex(space.coordinates(X, self._threads), "euclidean", settings)
+        self._plans: dict[int, ReducedPlan | None] = {}
+        self._whole: SpatialIndex | None = None
+
+    def _points_query(self, k: int) -> Neighbors:
+        return self._search(None, k)
+
+    def _new_query(self, X: Any, k: int) -> Neighbors:
+        return self._search(read_queries(X, self._X), k)
+
+    def _search(self, queries: Floats | None, k: int) -> Neighbors:
+        if k not in self._plans:
+            self._plans[k] = self._calibrated(k)
+        plan = self._plans[k]
+        if plan is None:
+            return self._in_all_features().query(queries, k)
+        inside = None if queries is None else self._space.coordinates(queries, self._threads)
+        candidates, _ = self._inner.search(plan.inner, plan.kept, inside)
+        if queries is None:
+            found, distances = self._ranked(self._X, candidates, k, self._inner.order())
+        else:
+            found, distances = self._ranked(queries, candidates, k)
+        return Neighbors(found, distances, self.n, plan.recall)
+
+    def _ranked(
+        self, queries: Floats, candidates: Indices, k: int, order: Indices | None = None
+    ) -> tuple[Indices, Floats]:
+        """The nearest k of the candidates."""
+        ranked = native.kernels.rank_candidates(self._X, queries, candidates, self._metric, order, self._threads)
+        return np.ascontiguousarray(ranked[0][:, :k]), np.ascontiguousarray(ranked[1][:, :k])
+
+    def _in_all_features(self) -> SpatialIndex:
+        if self._whole is None:
+            self._whole = SpatialIndex(self._X, self._metric, self._settings)
+        return self._whole
+
+    def _calibrated(self, k: int) -> ReducedPlan | None:
+        """The fewest candidates that give the recall on one part of a sample and keep it on the other."""
+        sample = sample_points(self.n, seed_of(self._settings.random_state))
+        truth = self._truth(sample, k) if MOST_KEPT * k < self.n else None
+        if truth is None:
+            return None
+        true, ranks = truth
+        tested, missed = sample[:TESTED], 1 - self._recall
+        for share, inner_missed in ATTEMPTS:
+            kept = 1 + int(np.quantile(ranks[TESTED:], 1 - share * missed, method="higher"))
+            if kept > MOST_KEPT * k:
+                break
+            inner = self._inner.plan(kept, 1 - inner_missed * missed)
+            candidates, _ = self._inner.search(inner, kept, subset=tested)
+            recall = share_found(self._ranked(self._X[tested], candidates, k)[0], true[:TESTED])
+            if recall >= self._recall + NOISE * missed:
+                return ReducedPlan(kept, inner, recall)
+        return None
+
+    def _truth(self, sample: Indices, k: int) -> tuple[Indices, NDArray[np.intp]] | None:
+        """The true neighbours of some points, and the place that each has by distance in the subspace.
+
+        No point beyond the last candidate is nearer than that one is in the subspace: where that is farther than the
+        k-th neighbour, all are known; elsewhere more candidates are looked at. None if that would take too long.
+        """
+        true = np.empty((len(sample), k), np.int32)
+        ranks = np.empty((len(sample), k), np.intp)
+        pending, deep = np.arange(len(sample)), DEEP * k
+        while len(pending):
+            deep = min(deep, self.n - 1)
+            candidates, inside = self._inner.search(self._inner.certain(), deep, subset=sample[pending])
+            true[pending], distances = self._ranked(self._X[sample[pending]], candidates, k)
+            ranks[pending] = places(true[pending], candidates)
+            known = (inside[:, -1] >= _euclidean(distances[:, -1], self._metric)) | (deep == self.n - 1)
+            pending, deep = pending[~known], 4 * deep
+            if 2 * len(pending) > len(sample) or len(pending) * deep > TRUTH_SHARE * float(self.n) ** 2:
+                return None  # the subspace says too little
+        return true, ranks
+
+    def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
+        """In all features."""
+        return closest_rows(self._X, self._metric, self._threads, a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class ReducedPlan:
+    """How many candidates to rank, how to look for them, and what recall that gave on a sample."""
+
+    kept: int
+    inner: Plan
+    recall: float
+
+
+def places(chosen: Indices, candidates: Indices) -> NDArray[np.intp]:
+    """In each row, the ascending places of the chosen among the candidates, all of which are different."""
+    apart = (candidates.max(initial=0) + 1) * np.arange(len(candidates), dtype=np.int64)[:, None]
+    among = np.isin(candidates + apart, chosen + apart)
+    return np.nonzero(among)[1].reshape(chosen.shape)
+
+
+def _euclidean(distances: Floats, metric: str) -> Floats:
+    """The Euclidean distances that belong to those of a metric."""
+    if metric == "cosine":
+        return np.sqrt(2 * distances)
+    return np.sqrt(distances) if metric == "sqeuclidean" else distances
