@@ -59,9 +59,9 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     keep = chosen.only is not None
     for case in CASES:
-        if not measure.wanted(chosen, case.data):
-            continue
         X = data.load(case.data, smoke=chosen.smoke)
+        if not measure.wanted(chosen, _title(case, X)):
+            continue
         rows.append(compared(case, X, chosen.repeat, smoke=chosen.smoke))
         measure.save(__file__, rows, smoke=chosen.smoke, keep=keep)
         if case.memory_bar:
