@@ -191,6 +191,37 @@ void a_symmetric_product_is_that_of_a_plain_loop_and_symmetric() {
     }
 }
 
+/// Columns that equal their mean in every row: at both ends, alone, and all of them.
+template <class T>
+void columns_that_are_zero_everywhere_change_no_bit_of_the_others() {
+    constexpr std::size_t ROWS = 2100, COLUMNS = 3 * PANEL<T> + 5;
+    const auto whole = make_data<T>(Shape::random, ROWS, COLUMNS);
+    const std::vector<double> zero(COLUMNS);
+    for (const std::size_t every : {1, 2, 7}) {
+        auto X = whole;
+        std::vector<std::size_t> kept;
+        for (std::size_t p = 0; p < COLUMNS; ++p) {
+            const bool cleared = every == 1 || p < 3 || p + 4 > COLUMNS || p % every == 0;
+            for (std::size_t i = 0; cleared && i < ROWS; ++i) X.row(i)[p] = 0;
+            if (!cleared) kept.push_back(p);
+        }
+        if (every == 7) X.row(ROWS - 1)[0] = 2;  // zero in all rows but the last
+        Data<T> narrow(ROWS, kept.size());
+        for (std::size_t i = 0; i < ROWS; ++i)
+            for (std::size_t p = 0; p < kept.size(); ++p) narrow.row(i)[p] = X.row(i)[kept[p]];
+        for (const bool symmetric : {false, true}) {
+            const CrossProduct<T> found(Context{2, {}}, X.view(), zero.data(), X.view(), zero.data(), symmetric);
+            const CrossProduct<T> wanted(Context{2, {}}, narrow.view(), zero.data(), narrow.view(), zero.data(),
+                                         symmetric);
+            for (std::size_t i = 0; i < kept.size(); ++i)
+                for (std::size_t j = 0; j < kept.size(); ++j)
+                    expect_equal(found.at(kept[i], kept[j]), wanted.at(i, j), "an entry of the others");
+            expect_equal(found.at(1, 1), 0.0, "an entry of a column of zeros");
+            expect_equal(found.at(0, 0), every == 7 ? 4.0 : 0.0, "an entry of a column with one number");
+        }
+    }
+}
+
 constexpr Test TESTS[] = {
     {"tile: any row count gives the bits of the full tile (float)",
      any_row_count_gives_the_bits_of_the_full_tile<float>},
@@ -218,6 +249,10 @@ constexpr Test TESTS[] = {
      a_symmetric_product_is_that_of_a_plain_loop_and_symmetric<float>},
     {"dense: a symmetric product is that of a plain loop, and symmetric (double)",
      a_symmetric_product_is_that_of_a_plain_loop_and_symmetric<double>},
+    {"cross product: columns that are zero everywhere change no bit of the others (float)",
+     columns_that_are_zero_everywhere_change_no_bit_of_the_others<float>},
+    {"cross product: columns that are zero everywhere change no bit of the others (double)",
+     columns_that_are_zero_everywhere_change_no_bit_of_the_others<double>},
 };
 
 }  // namespace
