@@ -104,8 +104,8 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, import_module("importlib.metadata").version("lowfold"))
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'lowfold' has no attribute {name!r}")
-    # From within our modules this would take a tenth of a second longer: where calls are so deep that a part of its stack
-    # ends, Python 3.11 takes new memory and gives it back at each of them.
+    # From within our modules this would take a tenth of a second longer: where calls are so deep that a part of its
+    # stack ends, Python 3.11 takes new memory and gives it back at each of them.
     import sklearn  # noqa: F401
 
     found = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
