@@ -121,6 +121,7 @@ def test_candidates_that_do_not_fit_are_refused(kernels):
         (X, right - 1, None, "candidates must be rows of X"),
         (X, right, np.zeros(4, np.int32), "order must name"),
         (X, right, np.full(5, 7, np.int32), "order must name"),
+        (X, right, np.zeros(5, np.int32), "order must name"),
     ):
         with pytest.raises(ValueError, match=text):
             kernels.rank_candidates(X, queries, candidates, "euclidean", order, 1)

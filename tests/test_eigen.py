@@ -274,20 +274,3 @@ def test_the_factors_of_a_square_give_the_same_bits_for_any_number_of_threads(mo
     monkeypatch.setattr(factor, "NARROW_BAND", 0)
     monkeypatch.setattr(factor, "inverse", None)  # A itself is not factorised
     assert_same_bits_for_any_threads(LLE(), swiss_roll(2000)[0], "factorisation")
-
-
-@pytest.mark.parametrize("end", [TOP, BOTTOM])
-@pytest.mark.parametrize("kind", ["falling", "alike", "equal behind the last"])
-def test_many_of_a_dense_matrix_are_those_of_all_at_once(kind, end):
-    n, m = 650, 20
-    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
-    values = {"falling": 0.97 ** np.arange(n), "alike": 1 + np.linspace(0.1, 0, n)}.get(kind, np.ones(n))
-    if kind == "equal behind the last":  # as many as it takes to look at all of them
-        values[:m] = values[-m:] = np.linspace(3, 2, m)
-        values[-m:] -= 4
-    A, trivial = (Q * values) @ Q.T, Q[:, [0]] if end == TOP else Q[:, [-1]]
-    found = eigen.solve(EigenProblem(DenseMatrix(A, 2), end=end, trivial=trivial), m - 1)
-    expected, vectors = oracle(A, end, trivial, m - 1)
-    assert found.solver == "dense"
-    np.testing.assert_allclose(found.values, expected, atol=1e-12)
-    assert subspace_sine(found.vectors, vectors) < 1e-6

@@ -93,10 +93,27 @@ def test_new_rows_are_found_each_by_itself_and_points_find_themselves():
 
 
 def test_a_generator_is_asked_once():
-    index = build_index(bent(), search="cells", random_state=np.random.default_rng(5))
-    first = index.query(None, K)
-    index._plans.clear()
-    np.testing.assert_array_equal(index.query(None, K).indices, first.indices)
+    generator, other = np.random.default_rng(5), np.random.default_rng(5)
+    build_index(np.ones((10, 2)), random_state=other)
+    index = build_index(bent(), search="cells", random_state=generator)
+    index.query(None, K)
+    index.query(bent(5, seed=1), K + 1)
+    assert generator.bit_generator.state == other.bit_generator.state
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("copies", [0, 300])
+def test_as_many_neighbors_are_found_as_were_asked_for(share, copies):
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((N, 12)) @ rng.standard_normal((12, D))).astype(np.float32)  # twelve directions say all
+    X[:copies] = X[0]
+    index = build_index(X, search=lowfold.Cells(recall=share))
+    assert isinstance(getattr(index, "_distinct", index), ReducedIndex)
+    for k in (1, 50, 100):
+        for queries, n in ((None, N), (X[:7] + 1, 7)):
+            found = index.query(queries, k)
+            assert found.indices.shape == found.distances.shape == (n, k)
+            assert all(len(set(row)) == k for row in found.indices[:100].tolist())
 
 
 def test_where_a_subspace_says_too_little_all_features_are_searched():
@@ -105,7 +122,7 @@ def test_where_a_subspace_says_too_little_all_features_are_searched():
     assert isinstance(index, ReducedIndex)
     found = index.query(None, K)
     assert index._plans == {K: None}
-    plain = SpatialIndex(X, "euclidean", index._settings)
+    plain = SpatialIndex(X, "euclidean", index._settings())
     np.testing.assert_array_equal(found.indices, plain.query(None, K).indices)
     np.testing.assert_array_equal(index.query(X[:5] + 1, K).indices, plain.query(X[:5] + 1, K).indices)
     assert recall(found.indices, build_index(X, search="exact").query(None, K).indices) >= 0.985
@@ -124,6 +141,15 @@ def test_other_metrics_and_the_exact_search_look_at_all_features(choice):
     assert isinstance(build_index(bent(), **{"search": "cells"} | choice), SpatialIndex)
 
 
+def test_few_rows_and_few_features_are_searched_as_they_are(monkeypatch):
+    narrow = np.repeat(bent()[:, :5], 26, axis=1)[:, : reduced.LEAST_FEATURES]
+    assert isinstance(build_index(narrow, search="cells"), ReducedIndex)
+    assert isinstance(build_index(narrow[:, :-1], search="cells"), SpatialIndex)
+    assert isinstance(build_index(bent(3000), search="cells"), SpatialIndex)
+    monkeypatch.setattr(reduced, "LEAST_WORK", float(N) ** 2 * D + 1)
+    assert isinstance(build_index(bent(), search="cells"), SpatialIndex)
+
+
 def test_the_subspace_is_orthonormal_and_holds_the_variance():
     X = bent(dtype=np.float64)
     space = subspace(X, 0)
@@ -139,7 +165,9 @@ def test_the_subspace_is_orthonormal_and_holds_the_variance():
 def test_data_of_any_size_have_the_same_neighbors(dtype, size):
     X = bent(dtype=np.float64)
     scale = 2.0 ** np.round(np.log2(size))  # a power of two rounds nothing
-    found = build_index((X * scale).astype(dtype), search="cells").query(None, K)
+    index = build_index((X * scale).astype(dtype), search="cells")
+    assert isinstance(index, ReducedIndex)
+    found = index.query(None, K)
     np.testing.assert_array_equal(found.indices, build_index(X.astype(dtype), search="cells").query(None, K).indices)
 
 
@@ -147,7 +175,9 @@ def test_equal_rows_and_far_ones_do_no_harm():
     X = bent()
     X[:600] = X[0]
     X[700] = 1e4
-    found, true = (build_index(X, search=search).query(None, K) for search in ("cells", "exact"))
+    index = build_index(X, search="cells")
+    assert isinstance(index._distinct, ReducedIndex)
+    found, true = index.query(None, K), build_index(X, search="exact").query(None, K)
     np.testing.assert_array_equal(found.distances[:600], 0)
     assert found.distances[700] == pytest.approx(true.distances[700], rel=1e-4)
     assert recall(found.indices[1000:], true.indices[1000:]) >= 0.985
@@ -177,11 +207,17 @@ def test_a_stored_model_answers_alike_and_a_wrong_one_is_refused(tmp_path):
     np.testing.assert_array_equal(again.toarray(), expected.toarray())
     index = model.index_
     plan = next(plan for plan in index._plans.values() if plan is not None)
-    wrong = [("_plans", {K: dataclasses.replace(plan, kept=N)}), ("_plans", {K: dataclasses.replace(plan, kept=0)})]
     space = index._space
-    wrong.append(("_space", dataclasses.replace(space, basis=space.basis[:, :-1].copy())))
-    wrong.append(("_space", dataclasses.replace(space, mean=space.mean[1:].copy())))
-    wrong.append(("_space", dataclasses.replace(space, basis=space.basis.astype(np.float64))))
+    spoilt = space.basis.copy()
+    spoilt[3, 2] = np.nan
+    wrong = [("_plans", {K: dataclasses.replace(plan, kept=kept)}) for kept in (N, K - 1, True, float(K))]
+    wrong.append(("_plans", {K: dataclasses.replace(plan, inner=dataclasses.replace(plan.inner, alpha=np.nan))}))
+    bases = (space.basis[:, :-1] * 2, space.basis[1:].copy(), space.basis.astype(np.float64), spoilt)
+    wrong += [("_space", dataclasses.replace(space, basis=basis)) for basis in bases]
+    wrong += [
+        ("_space", dataclasses.replace(space, mean=mean)) for mean in (space.mean[1:].copy(), space.mean * np.nan)
+    ]
+    wrong += [("_engine", "cells"), ("_seed", None)]
     for name, value in wrong:
         right = getattr(index, name)
         setattr(index, name, value)
@@ -189,6 +225,16 @@ def test_a_stored_model_answers_alike_and_a_wrong_one_is_refused(tmp_path):
         setattr(index, name, right)
         with pytest.raises(FileError, match="ReducedIndex whose parts do not fit together"):
             lowfold.load(tmp_path / "wrong.lowfold")
+
+
+def test_a_model_of_the_largest_numbers_can_be_read_again(tmp_path):
+    X = bent()
+    X *= 0.99e17 / np.abs(X).max()
+    model = lowfold.NeighborGraph(n_neighbors=K, search="cells").fit(X)
+    assert isinstance(model.index_, ReducedIndex)
+    lowfold.save(model, tmp_path / "graph.lowfold")
+    again = lowfold.load(tmp_path / "graph.lowfold")
+    np.testing.assert_array_equal(again.transform(X[:9]).toarray(), model.transform(X[:9]).toarray())
 
 
 def test_places_are_those_of_the_chosen():

@@ -1,5 +1,7 @@
 #include "neighbors.hpp"
 
+#include <utility>
+
 #include "knn.hpp"
 
 namespace lowfold::bindings {
@@ -105,6 +107,13 @@ bool all_below(std::size_t count, const std::int32_t* values, std::size_t size) 
                        [&](std::int32_t v) { return v >= 0 && static_cast<std::size_t>(v) < count; });
 }
 
+/// Whether each of [0, size) is among the values once.
+bool is_order(const std::int32_t* values, std::size_t size) {
+    if (!all_below(size, values, size)) return false;
+    std::vector<char> seen(size);
+    return std::none_of(values, values + size, [&](std::int32_t v) { return std::exchange(seen[v], 1); });
+}
+
 template <class T>
 void bind_ranking(nb::module_& m) {
     m.def(
@@ -115,8 +124,8 @@ void bind_ranking(nb::module_& m) {
             check_fit(queries.shape(1) == X.shape(1) && candidates.shape(0) == rows,
                       "queries must have the features of X, and as many rows as there are lists of candidates");
             check_fit(all_below(X.shape(0), candidates.data(), candidates.size()), "candidates must be rows of X");
-            check_fit(!order || (order->size() == rows && all_below(rows, order->data(), rows)),
-                      "order must name each of the queries");
+            check_fit(!order || (order->size() == rows && is_order(order->data(), rows)),
+                      "order must name each of the queries once");
             auto indices = new_matrix<std::int32_t>(rows, candidates.shape(1));
             auto distances = new_matrix<T>(rows, candidates.shape(1));
             const CandidateLists<T> lists{view(X), view(queries), view(candidates), order ? order->data() : nullptr};

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from lowfold.errors import FileError, LowfoldError
 from lowfold.model_file.compressed import fault_of
 from lowfold.model_file.state import state_of
+from lowfold.neighbors.engines import Cells
 from lowfold.options import validate
 
 MOST_THREADS = 1024
@@ -126,13 +127,16 @@ def _spatial(s: dict[str, Any]) -> bool:
 
 
 def _reduced(s: dict[str, Any]) -> bool:
-    X, space, inner = s["_X"], s["_space"], state_of(s["_inner"])
-    same = _spatial(s) and inner["n"] == s["n"] and (s["_whole"] is None or s["_whole"].n == s["n"])
-    mean_fits = _is_floats(space.mean, 1) and space.mean.shape == X.shape[1:]
-    basis_fits = _is_floats(space.basis, 2) and space.basis.shape == (X.shape[1], inner["_X"].shape[1])
-    plans = (plan.kept for plan in s["_plans"].values() if plan is not None)
-    one_type = space.basis.dtype == inner["_X"].dtype == X.dtype
-    return same and mean_fits and basis_fits and one_type and all(1 <= kept < s["n"] for kept in plans)
+    X, mean, V = s["_X"], s["_space"].mean, s["_space"].basis
+    fits = _spatial(s) and _is_floats(mean, 1) and _is_floats(V, 2) and mean.shape == X.shape[1:] == V.shape[:1]
+    if not fits or V.dtype != X.dtype or not 1 <= V.shape[1] <= V.shape[0]:
+        return False
+    orthonormal = np.isfinite(mean).all() and np.abs(V.T @ V - np.eye(V.shape[1])).max() < 1e-3
+    plans = [(k, plan) for k, plan in s["_plans"].items() if plan is not None]
+    numbers = all(type(k) is type(plan.kept) is int and 1 <= k <= plan.kept < s["n"] for k, plan in plans)
+    finite = all(np.isfinite([plan.inner.alpha, plan.inner.caution, plan.recall]).all() for _, plan in plans)
+    engine = isinstance(s["_engine"], Cells) and type(s["_seed"]) is int
+    return bool(orthonormal and numbers and finite and engine)
 
 
 def _tame(X: Any) -> bool:

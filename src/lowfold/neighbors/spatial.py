@@ -60,12 +60,13 @@ class SpatialIndex(NeighborIndex):
         self._index = make(self._X, self._metric, cells, self._bytes, self._seed, self._threads)
 
     def _points_query(self, k: int) -> Neighbors:
-        return self._search(None, k)
+        return self.nearest(None, k)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self._search(read_queries(X, self._X), k)
+        return self.nearest(read_queries(X, self._X), k)
 
-    def _search(self, queries: Floats | None, k: int) -> Neighbors:
+    def nearest(self, queries: Floats | None, k: int) -> Neighbors:
+        """`query` for rows that have been checked."""
         plan = self._plan(k)
         indices, distances = self.search(plan, k, queries)
         return Neighbors(indices, distances, self.n, plan.recall)
@@ -135,7 +136,7 @@ def closest_rows(
     if len(a) > len(b):
         j, i, distance = closest_rows(X, metric, threads, b, a)
         return i, j, distance
-    nearest = SpatialIndex(X[a], metric, Settings(search="exact", n_jobs=threads)).query(X[b], 1)
+    nearest = SpatialIndex(X[a], metric, Settings(search="exact", n_jobs=threads)).nearest(X[b], 1)
     best = int(np.argmin(nearest.distances[:, 0]))
     return int(a[nearest.indices[best, 0]]), int(b[best]), float(nearest.distances[best, 0])
 
@@ -148,4 +149,10 @@ def sample_points(n: int, seed: int, count: int = SAMPLE) -> Indices:
 
 def share_found(found: Indices, true: Indices) -> float:
     """The mean share of each row of `true` that is in the same row of `found`."""
-    return float((found[:, :, None] == true[:, None, :]).any(axis=1).mean())
+    return float(in_same_row(true, found).mean())
+
+
+def in_same_row(a: Indices, b: Indices) -> NDArray[np.bool_]:
+    """Which entries of a are in the same row of b."""
+    apart = (max(int(a.max(initial=0)), int(b.max(initial=0))) + 1) * np.arange(len(a), dtype=np.int64)[:, None]
+    return np.isin(a + apart, b + apart)

@@ -17,9 +17,9 @@ from lowfold.spectral.problem import BOTTOM, SAME, Block, DenseMatrix, EigenProb
 DENSE_SIZE = 600  # rows up to which all eigenvalues at once take no longer than a moment
 PATIENT_SIZE = 5000  # rows up to which the same is done, for up to a minute, where Lanczos did not converge
 DENSE_SHARE = 8  # and wherever more than one in so many is wanted
-# Rows up to which many of a dense matrix are found directly: Lanczos is as quick at best, and where eigenvalues lie
-# close together it takes several times as long (784 rows, 50 vectors: 0.04 s, and 0.04 to 0.16).
-DIRECT_SIZE, MANY = 1000, 16
+# Rows of a dense matrix, and vectors wanted, for which LAPACK finds these alone: Lanczos is hardly ever quicker, and
+# where eigenvalues lie close together it takes several times as long (784 rows, 50 vectors: 0.04 s, and 0.04 to 0.16).
+SOME_SIZE, SOME_LEAST = 1000, 16
 GUARDS = 8  # eigenvalues beyond those wanted, to see the gap behind them
 MOST_FURTHER = 8  # vectors beyond those wanted, to have the whole of the last eigenspace
 
@@ -27,7 +27,7 @@ MOST_FURTHER = 8  # vectors beyond those wanted, to have the whole of the last e
 def solve(problem: EigenProblem, m: int) -> Spectrum:
     """The m eigenvectors at the wanted end, beside the trivial ones.
 
-    Up to DENSE_SIZE rows all at once, and up to DIRECT_SIZE many of a dense matrix; a sparse matrix by factorisation if
+    Up to DENSE_SIZE rows all at once, and up to SOME_SIZE many of a dense matrix; a sparse matrix by factorisation if
     it is a narrow band in a good order (curves, sheets), or at the bottom end, else through a polynomial filter; a
     dense or streamed matrix by block Lanczos. The work is bounded; where Lanczos fails on a matrix of moderate size, it
     is done all at once; what did not converge is warned of and said in the spectrum. Where the last eigenspace has more
@@ -54,13 +54,34 @@ def _solve(problem: EigenProblem, m: int) -> Spectrum:
         return _all_at_once(problem, m)
     if isinstance(problem.matrix, SparseMatrix):
         return _sparse(problem, problem.matrix, m)
-    if isinstance(problem.matrix, DenseMatrix) and n <= DIRECT_SIZE and m >= MANY:
-        return _all_at_once(problem, m, m + GUARDS)
+    if isinstance(problem.matrix, DenseMatrix) and n <= SOME_SIZE and m >= SOME_LEAST:
+        found = _some_at_once(problem, m)
+        if found is not None:
+            return found
     return _by_krylov(problem, m)
 
 
-def _all_at_once(problem: EigenProblem, m: int, most: int | None = None) -> Spectrum:
-    """By LAPACK: all eigenvectors, or no more than `most` at the wanted end if that is enough to see the gap."""
+def _all_at_once(problem: EigenProblem, m: int) -> Spectrum:
+    values, vectors = _by_lapack(problem, problem.matrix.n)
+    trivial = 0 if problem.trivial is None else problem.trivial.shape[1]
+    count = len(values) - trivial
+    gap = krylov.gap_behind(values[:count], m) if m < count else float(abs(values[0] - values[count - 1]))
+    following = float(values[m]) if m < count else -np.inf
+    ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), gap, 0, True, following)
+    return _spectrum(problem, ritz, "dense")
+
+
+def _some_at_once(problem: EigenProblem, m: int) -> Spectrum | None:
+    """No more than are needed to see the gap; None if all of these are equal to the last one wanted."""
+    values, vectors = _by_lapack(problem, m + GUARDS)
+    if values[m - 1] - values[-1] <= SAME * float(np.abs(values).max()):
+        return None
+    ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), krylov.gap_behind(values, m), 0, True, float(values[m]))
+    return _spectrum(problem, ritz, "dense")
+
+
+def _by_lapack(problem: EigenProblem, count: int) -> tuple[NDArray[np.float64], Block]:
+    """The first eigenvalues at the wanted end, of A or -A and falling, with the trivial ones last of all; vectors."""
     A = problem.matrix.dense()
     sign = -1.0 if problem.end == BOTTOM else 1.0
     deflated = sign * A
@@ -70,17 +91,9 @@ def _all_at_once(problem: EigenProblem, m: int, most: int | None = None) -> Spec
         off = deflated - problem.trivial @ (problem.trivial.T @ deflated)
         off -= (off @ problem.trivial) @ problem.trivial.T
         deflated = off - 2 * size * problem.trivial @ problem.trivial.T
-    n, trivial = len(A), 0 if problem.trivial is None else problem.trivial.shape[1]
-    subset = None if most is None else (n - min(most, n - trivial), n - 1)
+    subset = None if count == len(A) else (len(A) - count, len(A) - 1)
     values, vectors = scipy.linalg.eigh(krylov.symmetric(deflated), subset_by_index=subset)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    count = min(len(values), n - trivial)
-    if subset is not None and krylov.gap_behind(values, m) >= float(np.abs(values).max()):
-        return _all_at_once(problem, m)  # no other value among these
-    gap = krylov.gap_behind(values[:count], m) if m < count else float(abs(values[0] - values[count - 1]))
-    following = float(values[m]) if m < count else -np.inf
-    ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), gap, 0, True, following)
-    return _spectrum(problem, ritz, "dense")
+    return values[::-1], vectors[:, ::-1]
 
 
 def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:

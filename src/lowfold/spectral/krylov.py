@@ -81,6 +81,8 @@ def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
         rounding = 50 * limits.precision * float(np.abs(values).max(initial=0.0))
         # The value behind the last one wanted must be known too, or the gap would be taken for too large.
         small = bool(residuals.max() <= max(limits.accuracy * gap, rounding) and errors[-1] <= max(gap / 4, rounding))
+        if added.shape[1] == 0 and size < min(m, n):
+            added = _apart(V, min(width, n - size))  # A maps V into itself, and there are others beside it
         exhausted = added.shape[1] == 0
         if (small and size > m) or exhausted or products >= limits.products:
             vectors = V @ rotation[:, : m + limits.guards].astype(V.dtype)
@@ -130,6 +132,14 @@ def extension(V: Block, rest: Block, size: float) -> tuple[Block, Block]:
     if values[large][0] < np.sqrt(rounding) * values[-1] or values[-1] < rounding * size**2:
         Q = orthonormal(Q - V @ (V.T @ Q))  # rounding was magnified
     return Q, Q.T @ rest
+
+
+def _apart(V: Block, count: int) -> Block:
+    """Orthonormal vectors at right angles to V, the same for any V of this size."""
+    Q = np.random.default_rng(V.shape[1]).standard_normal((len(V), count)).astype(V.dtype)
+    for _ in range(2):
+        Q = orthonormal(Q - V @ (V.T @ Q))
+    return Q
 
 
 def orthonormal(V: Block) -> Block:
