@@ -77,6 +77,12 @@ def test_a_fit_takes_about_the_memory_that_was_foreseen(name):
     assert foreseen < 3 * memory.peak + slack
 
 
+@pytest.mark.parametrize("name", ["kernel_pca", "diffusion_map"])
+def test_threads_have_no_more_rows_in_hand_than_there_are(name):
+    few, enough, many = (METHODS[name](n_jobs=jobs).estimate(1000, 5) for jobs in (1, 4, 64))
+    assert few < enough == many
+
+
 def test_fits_to_few_wide_rows_have_a_time_left_too(monkeypatch):
     shown = progress.Progress(stream=Terminal())
     X = cloud(600, 4)

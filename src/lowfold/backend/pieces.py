@@ -28,3 +28,8 @@ def in_pieces(work: Callable[[slice], None], n: int, threads: int, height: int =
                 pass
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def rows_in_work(n: int, threads: int) -> int:
+    """The most of n rows that threads have in hand at once."""
+    return min(threads * ROWS_AT_ONCE, n)

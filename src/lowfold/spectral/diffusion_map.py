@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.affinity.walk import Walk
+from lowfold.backend.pieces import rows_in_work
 from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.neighbors.interface import SEEDED, metric_option
@@ -246,7 +247,7 @@ class DiffusionMap(Estimator):
         m = FIRST_LOOK if isinstance(self.n_components, Significant) else self.n_components
         kept = 8 * n_samples * (2 * n_features + 6 * (m + 20) + 100)
         if self.graph == "dense":
-            return kept + 4 * n_samples * (n_samples + 3 * 256 * self._threads)
+            return kept + 4 * n_samples * (n_samples + 3 * rows_in_work(n_samples, self._threads))
         k = self.graph.k if isinstance(self.graph, Nearest) else Nearest().k
         return kept + n_samples * 2 * k * 50
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import blas
-from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces
+from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
@@ -178,7 +178,7 @@ class KernelPCA(Estimator):
     def _memory(self, n_samples: int, n_features: int) -> int:
         n = self.landmarks or n_samples
         matrix = n * n if n <= KEPT_SIZE else 0
-        pieces = 3 * ROWS_AT_ONCE * n * self._threads
+        pieces = 3 * rows_in_work(n, self._threads) * n
         return 8 * (matrix + pieces + n_samples * (2 * n_features + 200))
 
     def _cheaper(self) -> str:
