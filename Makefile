@@ -14,8 +14,9 @@ docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --no-build-isolation ".[docs]"
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
+# Two processes: most tests have one thread at work.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 # The environment is made once. The package is installed again only when a source has changed; CMake's build folder is
 # kept, so that this compiles no more than it has to.

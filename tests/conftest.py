@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -160,8 +161,10 @@ _terminal = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keeps the terminal, which the tests' own output does not reach, for the word on a hang."""
+    """Keeps the terminal, which the tests' own output does not reach, for the word on a hang, and hears Ctrl-C."""
     config.stash[_terminal] = os.dup(2)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell may have started us so, in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
