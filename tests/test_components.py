@@ -7,7 +7,9 @@ import pytest
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
-from lowfold import DataError, ParameterError, build_index, connect
+from lowfold import DataError, Isomap, ParameterError, build_index, connect
+from lowfold.neighbors import components, spatial
+from lowfold.neighbors.spatial import closest_rows
 
 METRICS = ("euclidean", "cosine", "manhattan", "canberra", "precomputed")
 
@@ -97,3 +99,65 @@ def test_a_graph_without_distances_between_components_cannot_be_joined():
     index = build_index(sparse, metric="precomputed")
     with pytest.raises(DataError, match="holds no distances between them.*another component policy"):
         connect(index.query(None, 4), index, policy="join")
+
+
+def cones(spread, dtype, seed=29):
+    """Two bundles of nearly parallel rows, whose cosine distances are a matter of rounding."""
+    rng = np.random.default_rng(seed)
+    axis = rng.standard_normal(5)
+    other = axis + 100 * spread * rng.standard_normal(5)
+    return np.vstack([c + spread * rng.standard_normal((40, 5)) for c in (other, axis)]).astype(dtype)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+@pytest.mark.parametrize(("spread", "dtype"), [(1e-6, np.float32), (1e-9, np.float64)])
+def test_a_bridge_between_nearly_parallel_rows_is_the_pair_that_the_search_finds(metric, spread, dtype):
+    X = cones(spread, dtype)
+    neighbors, index = graph_of(X, metric)
+    _, found = connect(neighbors, index)
+    every = index.query(None, len(X) - 1)
+    apart = found.labels[every.indices] != found.labels[:, None]
+    assert found.count > 1
+    assert (found.bridge_lengths >= 0).all()
+    assert found.bridge_lengths.min() == every.distances[apart].min()
+
+
+def test_paths_over_a_bridge_between_nearly_parallel_rows_end():
+    model = Isomap(n_neighbors=4, metric="cosine").fit(cones(1e-6, np.float32))
+    assert np.isfinite(model.embedding_).all()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_small_components_find_the_same_bridges_as_large_ones(metric, monkeypatch):
+    X, _ = islands((60, 40, 30, 20, 12, 9, 8, 7, 5, 5), seed=3)
+    given = graph_of(X, metric)
+    _, quick = connect(*given)
+    monkeypatch.setattr(components, "WIDTHS", ())  # every component by its closest pair with all the rest
+    _, one_by_one = connect(*given)
+    np.testing.assert_array_equal(quick.bridges, one_by_one.bridges)
+    np.testing.assert_array_equal(quick.bridge_lengths, one_by_one.bridge_lengths)
+
+
+def test_among_equally_close_pairs_the_first_is_the_bridge():
+    X = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
+    for metric, data in (("euclidean", X), ("manhattan", X), ("canberra", X + 1), ("precomputed", cdist(X, X))):
+        index = build_index(data, metric=metric)
+        assert index.closest_pair(np.array([0, 1]), np.array([2, 3]))[:2] == (0, 3)
+        assert index.closest_pair(np.array([0, 3, 2]), np.array([1]))[:2] == (0, 1)
+
+
+def test_bridges_of_many_small_components_take_no_search_each(monkeypatch):
+    centres = 1000 * np.random.default_rng(0).standard_normal((300, 1, 3))
+    X = (centres + 0.01 * np.random.default_rng(1).standard_normal((300, 6, 3))).reshape(-1, 3)
+    neighbors, index = graph_of(X)
+    searches = []
+    monkeypatch.setattr(spatial, "closest_rows", lambda *given: searches.append(given) or closest_rows(*given))
+    _, found = connect(neighbors, index)
+    assert found.count == 300
+    assert len(searches) < 10
+
+
+def test_neighbors_of_other_rows_are_no_graph():
+    index = build_index(islands()[0])
+    with pytest.raises(DataError, match=r"neighbours of 3 rows among 115 points.*index.query\(None, k\)"):
+        connect(index.query(islands()[0][:3], 4), index)

@@ -54,5 +54,5 @@ def test_a_precomputed_graph_is_read_nearest_first_whatever_its_order_and_the_le
 
 def test_a_graph_with_too_few_neighbors_is_refused_with_the_number():
     graph = KNeighborsTransformer(n_neighbors=4).fit_transform(cloud(400, 6))
-    with pytest.raises(DataError, match="has 4 neighbours for row 0, but 6 are needed.*Lower it to 4"):
+    with pytest.raises(DataError, match="has 4 neighbours for row 0, but 6 are needed.*fewer neighbours"):
         build_index(graph, metric="precomputed").query(None, 6)

@@ -22,9 +22,19 @@ void with_columns(std::size_t columns, const Use& use) {
     throw nb::value_error("products take 2, 4, 8 or 16 vectors at once");
 }
 
+/// Whether all of them are numbers of `points` points.
+bool in_range(const std::int32_t* indices, std::size_t count, std::size_t points) {
+    return std::all_of(indices, indices + count,
+                       [&](std::int32_t i) { return i >= 0 && static_cast<std::size_t>(i) < points; });
+}
+
 template <class T>
 void bind_typed(nb::module_& m) {
     m.def("symmetric_graph", [](const Matrix<std::int32_t>& neighbors, const Matrix<T>& lengths, int threads) {
+        check_fit(neighbors.shape(0) == lengths.shape(0) && neighbors.shape(1) == lengths.shape(1),
+                  "each neighbour has a length");
+        check_fit(in_range(neighbors.data(), neighbors.size(), neighbors.shape(0)),
+                  "neighbours must be numbers of the rows themselves");
         auto graph = run(threads, [&](const Context& context) {
             return SymmetricGraph<T>(view(neighbors), lengths.data()).build(context);
         });
@@ -60,6 +70,13 @@ void bind_typed(nb::module_& m) {
                           const Vector<std::int32_t>& targets, int threads) {
         check_fit(nodes.shape(0) == behind.shape(0) && nodes.shape(1) == behind.shape(1),
                   "each node at a start has a length behind it");
+        check_fit(in_range(nodes.data(), nodes.size(), view(graph).rows) &&
+                      in_range(targets.data(), targets.size(), view(graph).rows),
+                  "paths begin and end at nodes of the graph");
+        const auto negative = [](T length) { return !(length >= 0); };  // a way that grows shorter has no shortest
+        check_fit(
+            std::none_of(std::get<2>(graph).data(), std::get<2>(graph).data() + std::get<2>(graph).size(), negative),
+            "lengths must be numbers from 0 on");
         auto out = new_matrix<T>(nodes.shape(0), targets.shape(0));
         run(threads, [&](const Context& context) {
             Geodesics<T>::solve(context, view(graph), {view(nodes), behind.data()}, targets.data(),

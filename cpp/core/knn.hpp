@@ -72,6 +72,8 @@ class CellIndex final : public Index<T> {
    private:
     struct Batch;
 
+    static constexpr float HALF = 0.499f;  // of a distance, less the rounding of it
+
     const T* row(std::size_t position) const { return rows_.data() + position * padded_; }
 
     void sort_rows(const Context& context, MatrixView<const T> X) {
@@ -119,14 +121,30 @@ class CellIndex final : public Index<T> {
         return panels_->sizes[panels_->panel_begin[c] * PANEL<float> + position - panels_->group_begin[c]];
     }
 
-    /// A function (score of the cell's centroid, score of the home centroid, size of x) -> margin of the cell.
+    /// The most by which `score` of a point of this cell may have put it into the wrong one.
+    float slack(std::size_t cell) const { return 2 * float_error(dimensions_) * largest_size_[cell]; }
+
+    /// An upper bound of the distance from x to the centroid of its home, given its score there.
+    float distance_home(float own, float size, std::size_t home) const {
+        const float upper = own + 2 * float_error(dimensions_) * size + slack(home);
+        return Engine::INNER ? std::sqrt(2 * std::max(upper, 0.0f)) : upper;
+    }
+
+    /// What misplaced points may take off half the distance between two centroids.
+    float misplaced(std::size_t cell) const { return Engine::INNER ? std::sqrt(slack(cell) / 2) : slack(cell) / 2; }
+
+    /// A function (score of the cell's centroid, score of the home centroid, size of x, its distance home) -> margin of
+    /// the cell: how near to x its points can be at best. The larger of two bounds, since the first says nothing of
+    /// cells with far points, where scores are rounded: with |y - c_j| <= |y - c_home| for y in the cell,
+    /// |c_j - c_home| <= 2 |y - c_home| <= 2 (|y - x| + |x - c_home|).
     auto margin_bound(std::size_t home, std::size_t cell) const {
         const float between = between_[home * cells() + cell];
         const float factor = home == cell ? 0 : Engine::INNER ? (between > 0 ? 1 / between : 0) : 0.5f;
         // The rounding of these scores, and of those that put the cell's points there.
-        const float rounding = 2 * float_error(dimensions_), slack = rounding * largest_size_[cell];
-        return [=](float score, float own, float size) {
-            return std::max(score - own - slack - rounding * size, 0.0f) * factor;
+        const float rounding = 2 * float_error(dimensions_), loose = slack(cell);
+        const float half = home == cell ? 0 : HALF * between - misplaced(cell);
+        return [=](float score, float own, float size, float from_home) {
+            return std::max(std::max(score - own - loose - rounding * size, 0.0f) * factor, half - from_home);
         };
     }
 

@@ -63,7 +63,6 @@ struct CellIndex<T, Engine, Operation>::Batch {
         std::fill_n(reach.begin(), count, INFINITE);
         const std::int32_t* cells = &index.nearest_cells_[home * index.cells()];
         for (std::size_t c = 0; c < index.cells(); ++c) {
-            if (!everywhere && index.between_[home * index.cells() + cells[c]] / 2 > farthest_reach(count)) break;
             if (const int visiting = find_visitors(cells[c])) visit(cells[c], visiting);
             worker.check();
         }
@@ -82,23 +81,12 @@ struct CellIndex<T, Engine, Operation>::Batch {
     /// Turns the scores of a batch with one home cell into margins.
     void find_margins(std::size_t count, std::size_t home) {
         const Buffer<float> own(&margins[home * stride], &margins[home * stride] + count);
-        const float rounding = 2 * float_error(index.dimensions_);
-        for (std::size_t i = 0; i < count; ++i) {
-            const float upper = own[i] + rounding * (rows.sizes[i] + index.largest_size_[home]);
-            from_home[i] = Engine::INNER ? std::sqrt(2 * std::max(upper, 0.0f)) : upper;
-        }
+        for (std::size_t i = 0; i < count; ++i) from_home[i] = index.distance_home(own[i], rows.sizes[i], home);
         for (std::size_t c = 0; c < index.cells(); ++c) {
             const auto bound = index.margin_bound(home, c);
             float* margin = &margins[c * stride];
-            for (std::size_t i = 0; i < count; ++i) margin[i] = bound(margin[i], own[i], rows.sizes[i]);
+            for (std::size_t i = 0; i < count; ++i) margin[i] = bound(margin[i], own[i], rows.sizes[i], from_home[i]);
         }
-    }
-
-    /// Half a centroid distance beyond which no row visits a cell: margins are at least that less `from_home`.
-    float farthest_reach(std::size_t count) const {
-        float farthest = 0;
-        for (std::size_t i = 0; i < count; ++i) farthest = std::max(farthest, reach[i] + from_home[i]);
-        return farthest * 1.001f;  // for the rounding of this
     }
 
     int find_visitors(std::size_t cell) {
@@ -204,8 +192,9 @@ struct CellIndex<T, Engine, Operation>::Batch {
         const std::size_t home = index.cell_[index.position_[original(item)]];
         for (std::size_t j = item * request.k; j < (item + 1) * request.k; ++j) {
             const std::size_t cell = index.cell_[index.position_[request.indices[j]]];
-            const float margin = index.margin_bound(home, cell)(margins[cell * stride + row],
-                                                                margins[home * stride + row], rows.sizes[row]);
+            const float own = margins[home * stride + row], size = rows.sizes[row];
+            const float margin = index.margin_bound(home, cell)(margins[cell * stride + row], own, size,
+                                                                index.distance_home(own, size, home));
             request.needed[j] = margin > 0 ? margin / radius : 0;
         }
     }

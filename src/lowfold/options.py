@@ -135,9 +135,12 @@ def documented(cls: type[Any]) -> type[Any]:
     return cls
 
 
-def validate(declared: Declared) -> None:
-    """Raises ParameterError for the first parameter whose value is not allowed. Reads only."""
-    name = type(declared).__name__
+def validate(declared: Declared, called: str | None = None) -> None:
+    """Raises ParameterError for the first parameter whose value is not allowed. Reads only.
+
+    called: what the user knows it by, where that is not its class.
+    """
+    name = called or type(declared).__name__
     for parameter in parameters(type(declared)):
         value = getattr(declared, parameter.name)
         if not parameter.allows(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from lowfold.neighbors.interface import NeighborIndex
 from lowfold.types import Components, Neighbors
 
 POLICIES = ("join", "separate", "largest", "error")
+# Sizes of components up to which each point is asked for as many neighbours, one of which must lie outside; with more
+# points, the closest pair of a component and all the rest is looked for at once.
+WIDTHS = (8, 32, 128, 512)
 
 
 def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join") -> tuple[csr_array, Components]:
@@ -29,6 +33,11 @@ def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join")
         raise ParameterError(
             f"The component policy must be one of {', '.join(map(repr, POLICIES))}. Got {policy!r} instead. "
             f"Use 'join' to connect the components by their shortest bridges."
+        )
+    if not neighbors.n == neighbors.n_points == index.n:
+        raise DataError(
+            f"The neighbours of {neighbors.n} rows among {neighbors.n_points} points were given, with an index of "
+            f"{index.n}. A graph needs those of the indexed points themselves: pass index.query(None, k)."
         )
     return connect_graph(symmetric_graph(neighbors), index, policy)
 
@@ -98,25 +107,55 @@ def _with_edges(graph: csr_array, bridges: NDArray[np.int32], lengths: NDArray[n
 
 def _shortest_bridges(labels: NDArray[np.int32], index: NeighborIndex) -> tuple[Any, Any]:
     """Borůvka's algorithm: every component but the largest takes its shortest way out, until one is left."""
-    current = labels.copy()
+    current = labels
     bridges: list[tuple[int, int]] = []
     lengths: list[float] = []
     while current.max() > 0:
-        ways_out = [_way_out(current, label, index) for label in range(1, current.max() + 1)]
-        for i, j, distance in sorted(ways_out, key=lambda way: (way[2], way[0], way[1])):
-            a, b = sorted((current[i], current[j]))
+        joined = list(range(int(current.max()) + 1))
+        for distance, i, j in sorted(_ways_out(current, index)):
+            a, b = sorted((_root(joined, int(current[i])), _root(joined, int(current[j]))))
             if a != b:  # not yet connected by a shorter bridge of this round
-                current[current == b] = a
+                joined[b] = a
                 bridges.append((i, j))
                 lengths.append(distance)
-        current = _relabelled(current)
+        roots = np.array([_root(joined, label) for label in range(len(joined))])
+        current = _relabelled(roots[current])
     return np.asarray(bridges, np.int32).reshape(-1, 2), np.asarray(lengths)
 
 
-def _way_out(current: NDArray[np.int32], label: int, index: NeighborIndex) -> tuple[int, int, float]:
-    inside = np.flatnonzero(current == label)
-    outside = np.flatnonzero(current != label)
-    return index.closest_pair(inside, outside)
+def _root(joined: list[int], label: int) -> int:
+    """The component that a component has been joined to, shortening the way there."""
+    while joined[label] != label:
+        joined[label] = joined[joined[label]]
+        label = joined[label]
+    return label
+
+
+def _ways_out(current: NDArray[Any], index: NeighborIndex) -> list[tuple[float, int, int]]:
+    """(distance, i, j) for every component but the first: its closest pair with a point of another one."""
+    sizes = np.bincount(current)
+    sizes[0] = 0
+    ways: list[tuple[float, int, int]] = []
+    for smaller, width in itertools.pairwise((0, *WIDTHS)):
+        points = np.flatnonzero(((sizes > smaller) & (sizes <= width))[current])
+        found = index.nearest_points(points, min(width, index.n - 1)) if len(points) else None
+        if found is not None:
+            ways += _nearest_outside(current, points, found)
+            sizes[np.unique(current[points])] = 0
+    for label in np.flatnonzero(sizes):
+        i, j, distance = index.closest_pair(np.flatnonzero(current == label), np.flatnonzero(current != label))
+        ways.append((distance, i, j))
+    return ways
+
+
+def _nearest_outside(current: NDArray[Any], points: NDArray[np.intp], found: Neighbors) -> list[tuple[float, int, int]]:
+    """The same for components whose points all have a neighbour outside among those found."""
+    own = current[points]
+    first = (current[found.indices] != own[:, None]).argmax(axis=1)[:, None]
+    other, distance = (np.take_along_axis(values, first, 1)[:, 0] for values in (found.indices, found.distances))
+    order = np.lexsort((other, points, distance, own))
+    best = order[np.unique(own[order], return_index=True)[1]]
+    return [(float(distance[row]), int(points[row]), int(other[row])) for row in best]
 
 
 def _relabelled(current: NDArray[np.int32]) -> NDArray[np.int32]:

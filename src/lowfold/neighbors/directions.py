@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.neighbors.duplicates import rows_index
-from lowfold.neighbors.interface import NeighborIndex, Settings, lowest_entry, read_queries, without_self
+from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
 from lowfold.types import Floats, Neighbors
 
 ROWS_AT_ONCE = 4096
@@ -64,15 +64,20 @@ class DirectionIndex(NeighborIndex):
         )
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
-        """By blocks of the matrix of distances."""
-        best = (-1, -1, np.inf)
-        for block in np.array_split(a, max(1, len(a) * len(b) // 10**7)):
-            units_a, ok_a = directions(self._X[block], self._centred)
-            units_b, ok_b = directions(self._X[b], self._centred)
-            D = 1 - units_a @ units_b.T
-            D[~ok_a] = D[:, ~ok_b] = 1
-            best = min(best, lowest_entry(D, block, b), key=lambda pair: pair[2])
-        return best
+        """Among the unit vectors; a row without direction is at distance 1 from every other."""
+        in_a, in_b = np.isin(a, self._directed), np.isin(b, self._directed)
+        pairs: list[tuple[float, int, int]] = []
+        if self._index is not None and in_a.any() and in_b.any():
+            places = (np.searchsorted(self._directed, points) for points in (a[in_a], b[in_b]))
+            i, j, distance = self._index.closest_pair(*places)
+            pairs.append((distance, int(self._directed[i]), int(self._directed[j])))
+        pairs += [(1.0, int(i), int(b[0])) for i in a[~in_a][:1]] + [(1.0, int(a[0]), int(j)) for j in b[~in_b][:1]]
+        distance, i, j = min(pairs)
+        return i, j, distance
+
+    def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
+        """Where every row has a direction."""
+        return None if len(self._undirected) or self._index is None else self._index.nearest_points(points, k)
 
 
 def directions(X: Floats, centred: bool) -> tuple[Floats, NDArray[np.bool_]]:

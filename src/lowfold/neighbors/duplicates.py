@@ -39,16 +39,29 @@ class DistinctIndex(NeighborIndex):
 
     def _points_query(self, k: int) -> Neighbors:
         count = self._distinct.n
-        itself = np.arange(count, dtype=np.int32)[:, None]
-        indices, distances, recall = itself, np.zeros((count, 1)), 1.0
-        if count > 1:
-            others = self._distinct.query(None, min(k, count - 1))
-            indices = np.concatenate([itself, others.indices], axis=1)
-            distances = np.concatenate([np.zeros((count, 1), others.distances.dtype), others.distances], axis=1)
-            recall = others.recall
-        spread = self._spread(Neighbors(indices, distances, count, recall), k + 1)
-        copies = Neighbors(spread.indices[self._group], spread.distances[self._group], self.n, recall)
-        return without_self(copies)
+        others = self._distinct.query(None, min(k, count - 1)) if count > 1 else None
+        return self._others(self._with_itself(np.arange(count), others), np.arange(self.n), self._group, k)
+
+    def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors:
+        """Once for each distinct row."""
+        chosen, row = np.unique(self._group[points], return_inverse=True)
+        count = self._distinct.n
+        others = self._distinct.nearest_points(chosen, min(k, count - 1)) if count > 1 else None
+        return self._others(self._with_itself(chosen, others), points, row, k)
+
+    def _with_itself(self, chosen: NDArray[np.intp], others: Neighbors | None) -> Neighbors:
+        """Some distinct rows and, behind each, the others nearest to it."""
+        itself = chosen.astype(np.int32)[:, None]
+        zeros = np.zeros(itself.shape, self._distinct.dtype)
+        if others is None:
+            return Neighbors(itself, zeros, self._distinct.n)
+        indices, distances = np.hstack([itself, others.indices]), np.hstack([zeros, others.distances])
+        return Neighbors(indices, distances, self._distinct.n, others.recall)
+
+    def _others(self, found: Neighbors, points: NDArray[np.intp], row: NDArray[np.intp], k: int) -> Neighbors:
+        """The k nearest of points[i], whose distinct row's are in row[i] of those found."""
+        spread = self._spread(found, k + 1)
+        return without_self(Neighbors(spread.indices[row], spread.distances[row], self.n, found.recall), points)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
         return self._spread(self._distinct.query(X, min(k, self._distinct.n)), k)
@@ -81,8 +94,10 @@ class DistinctIndex(NeighborIndex):
         distinct_b, first_b = np.unique(self._group[b], return_index=True)
         shared, at_a, at_b = np.intersect1d(distinct_a, distinct_b, return_indices=True)
         if len(shared):
-            return int(a[first_a[at_a[0]]]), int(b[first_b[at_b[0]]]), 0.0
-        i, j, distance = self._distinct.closest_pair(distinct_a, distinct_b)
+            first = np.argmin(first_a[at_a])
+            return int(a[first_a[at_a[first]]]), int(b[first_b[at_b[first]]]), 0.0
+        # In the order of a and b, which decides between equal distances.
+        i, j, distance = self._distinct.closest_pair(distinct_a[np.argsort(first_a)], distinct_b[np.argsort(first_b)])
         return (
             int(a[first_a[np.searchsorted(distinct_a, i)]]),
             int(b[first_b[np.searchsorted(distinct_b, j)]]),
@@ -91,7 +106,10 @@ class DistinctIndex(NeighborIndex):
 
 
 def equal_rows(X: Floats, threads: int) -> NDArray[np.intp] | None:
-    """The number of the group of equal rows that each row is in, or None if no group has many."""
+    """The number of the group of equal rows that each row is in, or None if no group has many.
+
+    Groups are numbered by their first rows, so that ties by their number are ties by index.
+    """
     stride = max(1, len(X) // LOOK)
     seen = native.kernels.fingerprints(np.ascontiguousarray(X[::stride]), threads)
     if len(X) < MANY or len(np.unique(seen)) == len(seen):
@@ -100,7 +118,9 @@ def equal_rows(X: Floats, threads: int) -> NDArray[np.intp] | None:
     _, first, groups, sizes = np.unique(prints, return_index=True, return_inverse=True, return_counts=True)
     if sizes.max() < MANY or not _really_equal(X, first, groups):
         return None
-    return np.asarray(groups, dtype=np.intp)
+    number = np.empty(len(first), np.intp)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[groups]
 
 
 def _really_equal(X: Floats, first: NDArray[np.intp], groups: NDArray[np.intp]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from scipy.sparse import csr_matrix, issparse
 
 from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
-from lowfold.neighbors.interface import NeighborIndex, Settings, lowest_entry, read_queries, without_self
-from lowfold.types import Neighbors
+from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
+from lowfold.types import Floats, Indices, Neighbors
 
 # Trees rely on the triangle inequality. scikit-learn builds them for dissimilarities without it too (Bray-Curtis, a
 # user's function) and then misses neighbours, so they are used only where it is known to hold.
-ROWS_AT_ONCE = 512
 TREE_METRICS = ("canberra", "hamming", "haversine")
+# Rows, and multiplications for them, between which Ctrl-C is heard: a tenth of a second.
+MOST_ROWS, WORK_AT_ONCE = 512, 2e8
 
 
 class ExternalIndex(NeighborIndex):
@@ -28,7 +30,7 @@ class ExternalIndex(NeighborIndex):
         self._metric = settings.metric
         self._learnt = learnt_from(self._X, settings.metric)
         self._threads = resources.thread_count(settings.n_jobs)
-        self._build()
+        self._search = self._search_among(self._X)
 
     def __getstate__(self) -> dict[str, Any]:
         # The search is a function of the rest: it is built again rather than stored.
@@ -36,19 +38,26 @@ class ExternalIndex(NeighborIndex):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._build()
+        self._search = self._search_among(self._X)
 
-    def _build(self) -> None:
-        # Here and below, not at the top: together they take longer to import than all of Lowfold.
+    def part(self, points: NDArray[np.intp]) -> ExternalIndex:
+        """The index of some of the points under the very same metric: what it learnt of all of them stays."""
+        some = copy.copy(self)
+        some.n, some._X = len(points), self._X[points]
+        some._search = some._search_among(some._X)
+        return some
+
+    def _search_among(self, X: Any) -> Any:
+        # Here, not at the top: it takes longer to import than all of Lowfold.
         from sklearn.neighbors import NearestNeighbors
 
         try:
-            self._search = NearestNeighbors(
+            return NearestNeighbors(
                 metric=self._metric,
                 metric_params=self._learnt or None,
                 algorithm="auto" if self._metric in TREE_METRICS else "brute",
                 n_jobs=self._threads,
-            ).fit(self._X)
+            ).fit(X)
         except (ValueError, TypeError) as error:
             raise ParameterError(
                 f"metric={self._metric!r} cannot be used for these data: {error}. "
@@ -58,48 +67,70 @@ class ExternalIndex(NeighborIndex):
     def _points_query(self, k: int) -> Neighbors:
         return without_self(self._nearest(self._X, k + 1))
 
+    def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors:
+        """As all neighbours here."""
+        return without_self(self._nearest(self._X[points], k + 1), points)
+
     def _new_query(self, X: Any, k: int) -> Neighbors:
         return self._nearest(read_queries(X, self._X), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
-        # A few rows at a time: between them Ctrl-C is heard.
-        pieces = [X[begin : begin + ROWS_AT_ONCE] for begin in range(0, X.shape[0], ROWS_AT_ONCE)]
-        found = [self._search.kneighbors(piece, min(k + 1, self.n)) for piece in pieces]
-        distances, indices = (np.concatenate([part[which] for part in found]) for which in (0, 1))
+        distances, indices = self._measured(self._search, X, min(k + 1, self.n))
+        if k < self.n:  # a tie at the last place has to be decided by the index
+            for row in np.flatnonzero(distances[:, k - 1] == distances[:, k]):
+                every_distance, order = self._measured(self._search, X[row : row + 1], self.n)
+                indices[row, :k], distances[row, :k] = order[0, :k], every_distance[0, :k]
+        return Neighbors(np.ascontiguousarray(indices[:, :k]), np.ascontiguousarray(distances[:, :k]), self.n)
+
+    def _measured(self, search: Any, X: Any, k: int) -> tuple[Floats, Indices]:
+        """(distances in the type of the points, indices) of the k that scikit-learn finds, ties among them by index."""
+        work = float(search.n_samples_fit_) * X.shape[1] * (X.shape[1] if self._metric == "mahalanobis" else 1)
+        rows = max(1, min(MOST_ROWS, int(WORK_AT_ONCE / work)))
+        found = [search.kneighbors(X[begin : begin + rows], k) for begin in range(0, X.shape[0], rows)]
+        distances = np.concatenate([part[0] for part in found])
+        self._check(distances)
+        distances = distances.astype(self._X.dtype, copy=False)
+        indices = np.concatenate([part[1] for part in found]).astype(np.int32)
+        order = np.lexsort((indices, distances), axis=1)
+        return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+
+    def _check(self, distances: Floats) -> None:
         if not np.isfinite(distances).all():
             raise DataError(
                 f"metric={self._metric!r} gives a distance that is not finite for some pair of rows. "
                 f"Remove rows for which it is undefined, or use another metric."
             )
-        order = np.lexsort((indices, distances), axis=1)
-        distances, indices = np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
-        if k < self.n:
-            for row in np.flatnonzero(distances[:, k - 1] == distances[:, k]):
-                indices[row, :k], distances[row, :k] = self._row_by_row(X[row : row + 1], k)
-        return Neighbors(np.ascontiguousarray(indices[:, :k], np.int32), np.ascontiguousarray(distances[:, :k]), self.n)
-
-    def _row_by_row(self, x: Any, k: int) -> tuple[Any, Any]:
-        """All distances of one row, where a tie at the last place has to be decided by the index."""
-        distances = self._distances(x, self._X)[0]
-        order = np.argsort(distances, kind="stable")[:k]
-        return order, distances[order]
+        if distances.min(initial=0) < 0:
+            raise DataError(
+                f"metric={self._metric!r} gives the negative distance {distances.min():.3g} for some pair of rows; a "
+                f"distance is at least 0. Use a function of it that is, such as max(0.0, distance)."
+            )
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
-        """By blocks of the matrix of distances."""
-        blocks = np.array_split(a, max(1, len(a) * len(b) // 10**7))
-        pairs = (lowest_entry(self._distances(self._X[block], self._X[b]), block, b) for block in blocks)
-        return min(pairs, key=lambda pair: pair[2])
-
-    def _distances(self, a: Any, b: Any) -> Any:
-        from sklearn.metrics import pairwise_distances
-
-        return pairwise_distances(a, b, metric=self._metric, **self._learnt)
+        """By a search of a's points among those of b."""
+        among_b = self._search_among(self._X[b])
+        shortest = self._measured(among_b, self._X[a], 1)[0][:, 0]
+        i = int(np.argmin(shortest))
+        _, order = self._measured(among_b, self._X[a[i : i + 1]], len(b))
+        return int(a[i]), int(b[order[0, 0]]), float(shortest[i])
 
 
 def learnt_from(X: Any, metric: Any) -> dict[str, Any]:
     """What a metric needs to know of the data: the variances, or the inverse of the covariance."""
-    if metric == "seuclidean":
-        return {"V": np.var(X, axis=0, ddof=1, dtype=np.float64)}
+    if metric not in ("seuclidean", "mahalanobis"):
+        return {}
+    if issparse(X) or X.shape[0] < 2:
+        given = "sparse rows" if issparse(X) else "a single row"
+        raise DataError(
+            f"metric={metric!r} learns the variances of the columns, for which it was given {given}. "
+            f"Pass an array of at least 2 rows, or use metric='euclidean'."
+        )
     if metric == "mahalanobis":
         return {"VI": np.linalg.pinv(np.cov(X, rowvar=False, dtype=np.float64).reshape(X.shape[1], X.shape[1]))}
-    return {}
+    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    if len(constant):
+        raise DataError(
+            f"metric='seuclidean' divides by the variance of each column, and column {constant[0]} has none "
+            f"({len(constant)} such columns in all). Leave out columns that never vary, or use metric='euclidean'."
+        )
+    return {"V": np.var(X, axis=0, ddof=1, dtype=np.float64)}

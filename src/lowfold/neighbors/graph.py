@@ -42,9 +42,9 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
         """Indexes the rows of X. `y` is ignored, as pipelines expect."""
         validate(self)
         data = self._read(X, fitting=True)
-        if self.n_neighbors >= data.n:
+        if self._entries > data.n:
             raise ParameterError(
-                f"n_neighbors={self.n_neighbors} needs at least {self.n_neighbors + 1} samples, but X has "
+                f"n_neighbors={self.n_neighbors} needs at least {self._entries} samples, but X has "
                 f"n_samples = {data.n}. Lower n_neighbors, or pass more samples."
             )
         settings = Settings(metric=self.metric, search=self.search, n_jobs=self.n_jobs, random_state=self.random_state)
@@ -56,11 +56,16 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
         """Returns the graph from the rows of X to the fitted points."""
         check_is_fitted(self)
         data = self._read(X, fitting=False)
-        neighbors = self.index_.query(data.values, self.n_neighbors + (self.mode == "distance"))
+        neighbors = self.index_.query(data.values, self._entries)
         graph = neighbors.to_csr()
         if self.mode == "connectivity":
             graph = csr_array((np.ones_like(graph.data), graph.indices, graph.indptr), shape=graph.shape)
         return csr_matrix(graph)
+
+    @property
+    def _entries(self) -> int:
+        """Of a row: distances come with that to the point itself."""
+        return self.n_neighbors + (self.mode == "distance")
 
     @property
     def _n_features_out(self) -> int:

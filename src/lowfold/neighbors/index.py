@@ -42,7 +42,7 @@ def build_index(
     is quick. The result is the same for any `n_jobs`.
     """
     settings = Settings(metric=metric, search=search, n_jobs=n_jobs, random_state=random_state)
-    validate(settings)
+    validate(settings, "build_index")
     return index_of(read_points(X, metric), settings)
 
 

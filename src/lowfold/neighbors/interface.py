@@ -54,6 +54,8 @@ class NeighborIndex(ABC):
     def query(self, X: Any = None, k: int = 15) -> Neighbors:
         """The k nearest points of each row of X by itself, or of each indexed point (itself excluded) for None."""
         most = self.n - (X is None)
+        if most == 0:
+            raise DataError("n_samples = 1: a single point has no neighbours. Index at least 2 points.")
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= most:
             raise ParameterError(
                 f"k={k!r} neighbours were asked for; k must be an int from 1 to {most}, as n_samples = {self.n}. "
@@ -69,7 +71,17 @@ class NeighborIndex(ABC):
 
     @abstractmethod
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
-        """(i, j, distance) of the closest pair with indexed point i in a and j in b; the lowest (i, j) among equals."""
+        """(i, j, distance) of the closest pair with indexed point i in a and j in b.
+
+        Among equals the one whose i comes first in a, then whose j comes first in b.
+        """
+
+    def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
+        """The k nearest of some indexed points, each itself excluded, none of them missed whatever the engine.
+
+        None where there is no quick way to tell.
+        """
+        return None
 
 
 def lowest_entry(D: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
@@ -78,9 +90,12 @@ def lowest_entry(D: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int,
     return int(a[row]), int(b[column]), float(D[row, column])
 
 
-def without_self(neighbors: Neighbors) -> Neighbors:
-    """Drops point i from row i, or the last neighbour where i is not among them."""
-    own = neighbors.indices == np.arange(neighbors.n)[:, None]
+def without_self(neighbors: Neighbors, points: NDArray[np.intp] | None = None) -> Neighbors:
+    """Drops from each row the point that it belongs to, or the last neighbour where that is not among them.
+
+    points: those that the rows belong to; all of them, in order, by default.
+    """
+    own = neighbors.indices == (np.arange(neighbors.n) if points is None else points)[:, None]
     own[~own.any(axis=1), -1] = True
     shape = (neighbors.n, neighbors.k - 1)
     kept = [values[~own].reshape(shape) for values in (neighbors.indices, neighbors.distances)]
@@ -92,6 +107,9 @@ class _Points(BaseEstimator):
 
     def __init__(self, metric: Metric = "euclidean") -> None:
         self.metric = metric
+
+
+_Points.__name__ = "build_index"  # what messages call it
 
 
 def read_points(X: Any, metric: Metric) -> inputs.Data:

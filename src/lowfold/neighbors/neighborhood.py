@@ -13,6 +13,7 @@ from lowfold import inputs
 from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.components import POLICIES, connect_graph, listed, symmetric_graph
+from lowfold.neighbors.external import ExternalIndex
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import NeighborIndex, Settings
 from lowfold.neighbors.radius import Within, within
@@ -104,7 +105,8 @@ def neighborhood_of(data: inputs.Data, size: int | Within, settings: Settings, p
         neighbors = Neighbors(nearest, neighbors.distances[members], len(members), recall)
     inner = csr_array(graph[members][:, members])
     zeros = np.zeros(len(members), np.int32)
-    return Neighborhood(index_of(chosen, settings), size, neighbors, inner, found, members, zeros, recall)
+    index = index.part(members) if isinstance(index, ExternalIndex) else index_of(chosen, settings)
+    return Neighborhood(index, size, neighbors, inner, found, members, zeros, recall)
 
 
 def part_of(data: inputs.Data, chosen: NDArray[np.intp]) -> inputs.Data:

@@ -24,7 +24,11 @@ class DistanceIndex(NeighborIndex):
         self._D = D
 
     def _points_query(self, k: int) -> Neighbors:
-        return _nearest_in_rows(self._D, k, exclude_self=True)
+        return self.nearest_points(np.arange(self.n), k)
+
+    def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors:
+        """Of the rows of the matrix."""
+        return _nearest_in_rows(self._D, k, points)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
         D = read_points(X, "euclidean").values
@@ -33,7 +37,8 @@ class DistanceIndex(NeighborIndex):
                 f"Distances of new points need an array, not sparse, with a column for each of the {self.n} indexed "
                 f"points; X is {type(D).__name__} of shape {D.shape}. Pass the distances to every indexed point."
             )
-        return _nearest_in_rows(D, k, exclude_self=False)
+        _check_not_negative(D)
+        return _nearest_in_rows(D, k)
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
         """The smallest entry of the block of the matrix."""
@@ -61,6 +66,7 @@ class GraphIndex(NeighborIndex):
                 f"point; X is {type(graph).__name__} of shape {graph.shape}. Use transform of the transformer that "
                 f"made the graph."
             )
+        _check_not_negative(graph.data)
         return _nearest_stored(graph, k, exclude_self=False)
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
@@ -71,13 +77,25 @@ class GraphIndex(NeighborIndex):
         )
 
 
-def _nearest_in_rows(D: Floats, k: int, *, exclude_self: bool) -> Neighbors:
-    indices = np.empty((len(D), k), np.int32)
-    distances = np.empty((len(D), k), D.dtype)
-    for begin in range(0, len(D), ROWS_AT_ONCE):
-        block = np.array(D[begin : begin + ROWS_AT_ONCE])
-        if exclude_self:
-            block[np.arange(len(block)), begin + np.arange(len(block))] = np.inf
+def _check_not_negative(distances: Any) -> None:
+    smallest = distances.min(initial=0)
+    if smallest < 0:
+        raise DataError(
+            f"Distances cannot be negative, but the smallest entry of X is {smallest:.3g}. "
+            f"If X holds similarities, pass a decreasing function of them."
+        )
+
+
+def _nearest_in_rows(D: Floats, k: int, points: NDArray[np.intp] | None = None) -> Neighbors:
+    """Of all rows, or of those of some points, without each its own self."""
+    count = len(D) if points is None else len(points)
+    indices = np.empty((count, k), np.int32)
+    distances = np.empty((count, k), D.dtype)
+    for begin in range(0, count, ROWS_AT_ONCE):
+        own = None if points is None else points[begin : begin + ROWS_AT_ONCE]
+        block = D[begin : begin + ROWS_AT_ONCE].copy() if own is None else D[own]
+        if own is not None:
+            block[np.arange(len(block)), own] = np.inf
         farthest = np.partition(block, k - 1, axis=1)[:, k - 1 : k]
         rows, columns = np.nonzero(block <= farthest)  # k of each row, and what ties with the last of them
         counts = np.bincount(rows, minlength=len(block))
@@ -95,8 +113,8 @@ def _nearest_stored(graph: csr_array, k: int, *, exclude_self: bool) -> Neighbor
     if counts.size and counts.min() < k:
         row = int(np.argmin(counts))
         raise DataError(
-            f"The neighbour graph has {counts[row]} neighbours for row {row}, but {k} are needed, as n_neighbors or k "
-            f"says. Lower it to {counts[row]}, or pass a graph with more neighbours."
+            f"The neighbour graph has {counts[row]} neighbours for row {row}, but {k} are needed here. "
+            f"Ask for fewer neighbours, or pass a graph with more."
         )
     begin = np.cumsum(counts) - counts
     indices, distances = np.empty((len(counts), k), np.int32), np.empty((len(counts), k), values.dtype)

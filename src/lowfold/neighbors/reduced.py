@@ -45,7 +45,7 @@ DEEP = 16  # times k: candidates among which true neighbours are looked for at f
 TRUTH_SHARE = 0.02  # of all pairs, that may be looked at for the true neighbours of the sample
 
 
-def dense_index(X: Floats, metric: str, settings: Settings) -> NeighborIndex:
+def dense_index(X: Floats, metric: str, settings: Settings) -> SpatialIndex | ReducedIndex:
     """The index of dense rows without many equal ones."""
     n, features = X.shape
     engine = resolve(settings.search, n, features)
@@ -197,6 +197,15 @@ class ReducedIndex(NeighborIndex):
             if 2 * len(pending) > len(sample):
                 return None  # the subspace says too little
         return true, ranks
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the distances."""
+        return self._X.dtype
+
+    def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors:
+        """In all features: a subspace misses some."""
+        return self._in_all_features().nearest_points(points, k)
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
         """In all features."""

@@ -1,0 +1,127 @@
+"""Neighbours where data or metrics are awkward: outliers, copies among ties, metrics that cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
+
+from conftest import cloud
+from lowfold import TSNE, UMAP, Cells, DataError, Isomap, NeighborGraph, build_index
+from lowfold.neighbors import external
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+@pytest.mark.parametrize("recall", [0.6, 0.95])
+def test_outliers_do_not_make_a_query_depend_on_its_batch(metric, recall):
+    X = cloud(6000, 4, dtype=np.float32)
+    X[:40] *= 1e5
+    queries = cloud(600, 4, seed=1, dtype=np.float32)
+    index = build_index(X, metric=metric, search=Cells(recall=recall))
+    together = index.query(queries, 10)
+    alone = np.vstack([index.query(row[None], 10).indices for row in queries])
+    np.testing.assert_array_equal(alone, together.indices)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+def test_the_exact_search_misses_nothing_beside_outliers(metric):
+    X = cloud(6000, 4, dtype=np.float32)
+    X[:40] *= 1e5
+    found = build_index(X, metric=metric, search="exact").query(None, 10)
+    D = cdist(X, X, "cityblock" if metric == "manhattan" else metric)
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :10], rtol=1e-5)  # float32 rounding
+
+
+def test_copies_of_a_row_do_not_change_the_order_of_ties():
+    grid = np.stack(np.meshgrid(np.arange(50.0), np.arange(40.0)), axis=-1).reshape(-1, 2)
+    X = np.vstack([grid, np.repeat(grid[7:8], 400, axis=0)])
+    X = X[np.random.default_rng(0).permutation(len(X))]
+    D = cdist(X, X)
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_array_equal(build_index(X).query(None, 3).indices, np.argsort(D, axis=1, kind="stable")[:, :3])
+    queries = grid[:20] + 0.5
+    np.testing.assert_array_equal(
+        build_index(X).query(queries, 3).indices, np.argsort(cdist(queries, X), axis=1, kind="stable")[:, :3]
+    )
+
+
+@pytest.mark.parametrize("method", [Isomap, UMAP, TSNE])
+def test_a_function_with_negative_values_is_refused_with_a_remedy(method):
+    def product(a, b):
+        return float(a @ b)
+
+    with pytest.raises(DataError, match=r"negative distance -.*at least 0.*max\(0\.0, distance\)"):
+        method(metric=product).fit(cloud(200))
+
+
+def test_negative_distances_of_new_points_are_refused():
+    X = cloud()
+    with pytest.raises(DataError, match="cannot be negative, but the smallest entry of X is -1"):
+        build_index(cdist(X, X), metric="precomputed").query(cdist(X[:2], X) - 1, 3)
+
+
+def test_seuclidean_refuses_a_column_without_variance():
+    X = cloud()
+    X[:, 2] = 1
+    with pytest.raises(DataError, match=r"column 2 has none \(1 such columns in all\)\. Leave out"):
+        build_index(X, metric="seuclidean")
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
+@pytest.mark.parametrize(("X", "given"), [(csr_array(cloud()), "sparse rows"), (cloud(1), "a single row")])
+def test_metrics_that_learn_from_the_data_say_what_they_cannot_learn_from(metric, X, given):
+    with pytest.raises(DataError, match=f"{metric}.*given {given}.*Pass an array of at least 2 rows"):
+        build_index(X, metric=metric)
+
+
+def test_the_largest_component_is_searched_by_what_the_metric_learnt_of_all_points():
+    X = np.vstack([cloud(60, 3), cloud(20, 3, seed=1) + np.array([300, 0, 0])])
+    model = Isomap(n_neighbors=5, metric="seuclidean", components="largest").fit(X)
+    graph, index = model._hood.graph, model._hood.index
+    nearest = index.query(X[:1], 2)
+    assert graph[0, nearest.indices[0, 1]] == pytest.approx(nearest.distances[0, 1])
+
+
+def test_ties_under_bray_curtis_are_measured_as_all_others():
+    X = cloud(200, 3).round(1)
+    expected, _ = NearestNeighbors(metric="braycurtis", algorithm="brute").fit(X).kneighbors(n_neighbors=5)
+    np.testing.assert_array_equal(build_index(X, metric="braycurtis").query(None, 5).distances, expected)
+
+
+@pytest.mark.parametrize("metric", ["canberra", "braycurtis", "haversine", "mahalanobis", "hamming", "euclidean"])
+def test_distances_have_the_type_of_the_rows(metric):
+    X = np.abs(cloud(50, 2, dtype=np.float32))
+    assert NeighborGraph(metric=metric, n_neighbors=3).fit_transform(X).dtype == np.float32
+    assert build_index(np.ones((400, 2), np.float32)).query(None, 3).distances.dtype == np.float32
+
+
+def test_scikit_learns_search_is_asked_for_few_rows_at_a_time_so_that_ctrl_c_is_heard(monkeypatch):
+    X = cloud(3000, 40)
+    index = build_index(X, metric="mahalanobis")
+    expected = index.query(None, 5)
+    monkeypatch.setattr(external, "WORK_AT_ONCE", 1e8)
+    sizes = []
+    search = index._search.kneighbors
+    monkeypatch.setattr(index._search, "kneighbors", lambda rows, k: sizes.append(len(rows)) or search(rows, k))
+    np.testing.assert_array_equal(index.query(None, 5).indices, expected.indices)
+    assert max(sizes) * len(X) * 40 * 40 <= 1e8
+
+
+def test_a_single_point_has_no_neighbors():
+    with pytest.raises(DataError, match="a single point has no neighbours"):
+        build_index(cloud(1)).query(None, 1)
+
+
+def test_messages_name_what_the_user_called():
+    with pytest.raises(ValueError, match="parameter of build_index must be"):
+        build_index(cloud(), n_jobs="two")
+    with pytest.raises(ValueError, match="required by build_index"):
+        build_index(np.zeros((3, 0)))
+
+
+def test_connectivity_may_take_all_points_as_neighbors():
+    X = cloud(6)
+    assert NeighborGraph(n_neighbors=6, mode="connectivity").fit_transform(X).nnz == 36
