@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse
 from scipy.linalg import subspace_angles
+from scipy.sparse import csr_array
 from sklearn.decomposition import PCA as SklearnPCA
 
-from conftest import same_bits
+from conftest import LEVELS, cloud, same_bits
 from lowfold import PCA, DataError, MemoryLimitError, ParameterError
-from lowfold.backend import resources
+from lowfold.backend import native, resources
+from lowfold.backend.native import load
 from lowfold.comparison import PeakMemory
 from lowfold.errors import ConvergenceWarning
 
@@ -189,3 +193,54 @@ def test_the_report_says_solver_residual_and_stages():
     assert report.findings["residual"] <= 1e-5
     assert list(report.seconds) == ["centre", "eigenvectors", "project"]
     assert "memory: about" in str(report)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_whitening_leaves_directions_of_mere_rounding_alone(solver, dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the null space has no gaps
+        model = PCA(n_components=8, whiten=True, solver=solver).fit(X)
+    spread = model.embedding_.std(axis=0, ddof=1)
+    np.testing.assert_allclose(spread[:3], 1, rtol=1e-5)
+    assert (spread[3:] < 1e-4).all()
+    assert np.abs(model.transform(rng.standard_normal((100, 10)).astype(dtype))).max() < 100
+    np.testing.assert_allclose(model.inverse_transform(model.embedding_), X, atol=1e-5)
+
+
+def test_small_but_real_variances_are_whitened():
+    X = np.random.default_rng(0).standard_normal((500, 4)) * [1, 1e-2, 1e-4, 1e-5]
+    for dtype in (np.float32, np.float64):
+        Y = PCA(n_components=4, whiten=True).fit_transform(X.astype(dtype))
+        np.testing.assert_allclose(Y.std(axis=0, ddof=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_full_columns_of_sparse_rows_lose_no_digits_to_their_mean(solver):
+    X = cloud(300, 6)
+    X[:, 2] = 1.7e9
+    X[:, 4] *= np.arange(300) % 3 == 0
+    sparse, dense = (PCA(n_components=3, solver=solver).fit(rows) for rows in (csr_array(X), X))
+    np.testing.assert_allclose(sparse.explained_variance_, dense.explained_variance_, rtol=1e-6)
+    np.testing.assert_allclose(sparse.explained_variance_ratio_, dense.explained_variance_ratio_, rtol=1e-6)
+
+
+def test_constant_sparse_rows_are_whitened_to_nothing():
+    model = PCA(whiten=True).fit(csr_array(np.full((7, 5), 0.3)))
+    assert np.abs(model.embedding_).max() < 1e-12
+    assert (model.explained_variance_ >= 0).all()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_signs_do_not_hang_on_rounding_where_entries_are_equal(level, monkeypatch):
+    monkeypatch.setattr(native, "kernels", load(level))
+    for seed in range(10):
+        X = cloud(200, 2, seed=seed)
+        X[:, 1] += X[:, 0]
+        X = (X - X.mean(axis=0)) / X.std(axis=0)  # the components of two such features are (1, 1) and (1, -1)
+        for rows in (X, X[::-1], X.astype(np.float32)):
+            for solver in SOLVERS:
+                signs = np.sign(PCA(solver=solver).fit(rows).components_)
+                np.testing.assert_array_equal(signs, [[1, 1], [1, -1]])

@@ -81,7 +81,11 @@ class DenseCentred(CentredMatrix):
 
 
 class SparseCentred(CentredMatrix):
-    """Rows in CSR; the mean enters the products as a correction, so that the matrix stays sparse."""
+    """Rows in CSR; the mean enters the products as a correction, so that the matrix stays sparse.
+
+    Such a correction loses digits where a column varies little beside its mean. A column in which an entry is not
+    stored varies by mean^2 / n at least, which is no danger; one in which all are is shifted by its mean itself.
+    """
 
     def __init__(self, X: Any, mean: NDArray[np.float64] | None = None) -> None:
         self.shape = X.shape
@@ -91,27 +95,35 @@ class SparseCentred(CentredMatrix):
     def _float64(self) -> Any:
         return self._X.astype(np.float64)
 
+    def _shifted(self) -> tuple[Any, NDArray[np.float64]]:
+        """(X with its full columns centred, the means of the others)."""
+        X = self._float64()
+        full = np.bincount(X.indices, minlength=self.shape[1]) == self.shape[0]
+        X.data -= np.where(full, self.mean, 0)[X.indices]
+        return X, np.where(full, 0, self.mean)
+
     def scatter(self) -> NDArray[np.float64]:
         """X^T X - n mean mean^T."""
-        X = self._float64()
-        return np.asarray((X.T @ X).toarray() - self.shape[0] * np.outer(self.mean, self.mean))
+        X, mean = self._shifted()
+        return np.asarray((X.T @ X).toarray() - self.shape[0] * np.outer(mean, mean))
 
     def gram(self) -> NDArray[np.float64]:
         """X X^T less the products with the mean."""
-        X = self._float64()
-        with_mean = X @ self.mean
-        return np.asarray((X @ X.T).toarray() - with_mean[:, None] - with_mean + self.mean @ self.mean)
+        X, mean = self._shifted()
+        with_mean = X @ mean
+        return np.asarray((X @ X.T).toarray() - with_mean[:, None] - with_mean + mean @ mean)
 
     def times(self, B: NDArray[Any]) -> Floats:
-        """X B - 1 (mean^T B)."""
-        dtype = self._X.dtype
-        return np.asarray(self._X @ B.astype(dtype) - (self.mean @ B).astype(dtype))
+        """X B - 1 (mean^T B); not shifted, since which columns are full is not a matter of one row."""
+        return np.asarray(self._float64() @ B - self.mean @ B, dtype=self._X.dtype)
 
     def transposed_times(self, Z: NDArray[Any]) -> NDArray[np.float64]:
         """X^T Z - mean (1^T Z)."""
+        X, mean = self._shifted()
         Z = Z.astype(np.float64)
-        return np.asarray(self._float64().T @ Z - np.outer(self.mean, Z.sum(axis=0)))
+        return np.asarray(X.T @ Z - np.outer(mean, Z.sum(axis=0)))
 
     def sum_of_squares(self) -> float:
         """Of the stored entries, less n |mean|^2."""
-        return float((self._float64().data ** 2).sum() - self.shape[0] * (self.mean @ self.mean))
+        X, mean = self._shifted()
+        return max(0.0, float((X.data**2).sum() - self.shape[0] * (mean @ mean)))

@@ -18,9 +18,17 @@ from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.spectral.centred import CentredMatrix, centred
-from lowfold.spectral.principal import Eigenpairs, by_covariance, by_power, by_randomized, with_canonical_signs
+from lowfold.spectral.principal import (
+    Eigenpairs,
+    by_covariance,
+    by_power,
+    by_randomized,
+    measured,
+    with_canonical_signs,
+)
 from lowfold.types import Floats
 
+ROUNDINGS = 64  # of the largest numbers: standard deviations up to here say nothing of the data
 DIRECT_SIZE = 4000  # smaller side of X up to which a square matrix of that size is quicker than products with X
 
 
@@ -28,7 +36,8 @@ class PCA(Estimator):
     """Principal component analysis: Y = (X - mean) V with V the directions of largest variance.
 
     components_ (m, n_features), explained_variance_, explained_variance_ratio_, singular_values_, mean_, embedding_,
-    report_. Each component is turned so that its largest entry is positive.
+    report_. Each component is turned so that its largest entry is positive (the first of those within a thousandth).
+    A direction in which the data vary by no more than the rounding of their numbers is not whitened.
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset({inputs.ROWS, inputs.SPARSE_ROWS})
@@ -56,7 +65,7 @@ class PCA(Estimator):
             raise DataError(
                 f"Y has {Y.shape[1]} columns, but the embedding has {m}. Pass coordinates as transform gives them."
             )
-        back = np.ascontiguousarray(self.components_ * self._spread()[:, None], dtype=Y.dtype)
+        back = np.ascontiguousarray(self.components_ * self._scale(self.embedding_.dtype)[:, None], dtype=Y.dtype)
         rows = native.kernels.project(Y, np.zeros(m), back, self._threads)
         return np.asarray(rows + self.mean_.astype(Y.dtype))
 
@@ -70,11 +79,11 @@ class PCA(Estimator):
         with watch.stage("centre"):
             X = centred(data.values, self._threads)
         with watch.stage("eigenvectors"), blas.single_threaded():
-            pairs = self._solve(X)
+            pairs = measured(X, self._solve(X))
             self._keep(X, pairs)
         findings.update(pairs.findings(), solver=self._solver(n, D))
         with watch.stage("project"):
-            return X.times(self._basis())
+            return X.times(self._basis(data.values.dtype))
 
     def _solve(self, X: CentredMatrix) -> Eigenpairs:
         solver = self._solver(*X.shape)
@@ -96,18 +105,22 @@ class PCA(Estimator):
         self.explained_variance_ratio_ = pairs.values / pairs.total
         self.singular_values_ = np.sqrt(pairs.values)
 
-    def _spread(self) -> Any:
-        """Standard deviation of each coordinate when whitened, else 1."""
-        return np.sqrt(self.explained_variance_) if self.whiten else np.ones(len(self.components_))
+    def _scale(self, dtype: Any) -> Any:
+        """What each coordinate is divided by: its standard deviation when whitened, where the data have one."""
+        ones = np.ones(len(self.components_))
+        if not self.whiten or not self.explained_variance_[0] > 0:
+            return ones
+        total = self.explained_variance_[0] / self.explained_variance_ratio_[0]
+        largest = np.sqrt(total + np.square(self.mean_).max())
+        spread = np.sqrt(self.explained_variance_)
+        return np.where(spread > ROUNDINGS * np.finfo(dtype).eps * largest, spread, ones)
 
-    def _basis(self) -> Any:
-        """V, its columns divided by the spread; a direction without variance stays as it is."""
-        spread = self._spread()
-        negligible = spread <= np.finfo(float).eps * spread.max(initial=0) * np.sqrt(len(self.mean_))
-        return self.components_.T / np.where(negligible, 1.0, spread)
+    def _basis(self, dtype: Any) -> Any:
+        """V, its columns divided by their scale in data of a type."""
+        return self.components_.T / self._scale(dtype)
 
     def _place(self, data: inputs.Data) -> Floats:
-        return centred(data.values, self._threads, self.mean_).times(self._basis())
+        return centred(data.values, self._threads, self.mean_).times(self._basis(self.embedding_.dtype))
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         return self._memory_of_sparse(n_samples, n_features, n_features)

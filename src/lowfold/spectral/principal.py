@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ MAX_ITERATIONS = 1000
 TOLERANCE = 1e-5
 POWER_TOLERANCE = 1e-7  # the same, of the power iteration, which learns the gap only at the end
 SINE = 1e-2  # wanted error of the subspace: the residual relative to the gap behind the last component
+AS_LARGE = 0.999  # of the largest entry: two that are equal, as those of two standardised features, differ by rounding
+MEASURED = 1e-4  # of the largest eigenvalue, below which those from float32 products have no digits left
 ROUNDING = 1e-12  # of the largest eigenvalue: no residual can be made smaller
 
 
@@ -114,16 +117,34 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
         vectors[:, j] = b
         A -= np.outer(values[j] * b, b)
     order = np.argsort(-values, kind="stable")
-    values, vectors = np.maximum(values[order], 0) * total, vectors[:, order]
+    values = np.where(values > ROUNDING * values.max(), values, 0)  # the rest is what deflation leaves behind
+    values, vectors = values[order] * total, vectors[:, order]
     gap = float(values[m - 1] - values[m]) if count > m else None
     vectors = vectors[:, :m] if n >= D else _orthonormal(X.transposed_times(vectors[:, :m]))
     return _said("power", Eigenpairs(values[:m], vectors, total, worst, gap, iterations))
 
 
+def measured(X: CentredMatrix, pairs: Eigenpairs) -> Eigenpairs:
+    """The same, the small eigenvalues as the coordinates show them: lam = |Xc v|^2.
+
+    A computed eigenvalue is off by rounding beside the largest one, and those of directions in which the data hardly
+    vary are nothing else; the length of Xc v is off by rounding beside a row, which is the root of that.
+    """
+    small = (pairs.values > 0) & (pairs.values < MEASURED * pairs.values[:1])
+    if not small.any():
+        return pairs
+    Y = X.times(pairs.vectors[:, small]).astype(np.float64)
+    values = pairs.values.copy()
+    values[small] = np.einsum("ij,ij->j", Y, Y)
+    order = np.argsort(-values, kind="stable")
+    return dataclasses.replace(pairs, values=values[order], vectors=pairs.vectors[:, order])
+
+
 def with_canonical_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same vectors, each turned so that its entry of largest size is positive."""
-    largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
-    return vectors * np.where(largest < 0, -1.0, 1.0)
+    """The same vectors, each turned so that its largest entry is positive; of those about as large, the first."""
+    sizes = np.abs(vectors)
+    first = np.argmax(sizes >= AS_LARGE * sizes.max(axis=0), axis=0)
+    return vectors * np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
 
 def _scaled(A: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
