@@ -1,4 +1,4 @@
-"""Matrices times a few vectors: each kernel against its definition in NumPy, on every instruction set."""
+"""Matrices times a few vectors, and rows of length 1: each kernel against its definition, on every instruction set."""
 
 from __future__ import annotations
 
@@ -154,3 +154,19 @@ def test_the_polynomial_keeps_eigenvectors_at_the_top_and_is_small_below(kernels
     least = 1 / np.cosh(degree * np.arccosh(5 / 3))  # (1 - c) / e with c = -1/4, e = 3/4
     assert V[30, 0] == pytest.approx(1, abs=1e-10)
     assert np.abs(V[:, 1]).max() <= least + 1e-13  # rounding of numbers of size 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("columns", [1, 2, 16, 37])
+def test_directions_agree_with_the_reference(kernels, dtype, centred, columns):
+    X = np.random.default_rng(columns).standard_normal((700, columns)).astype(dtype)
+    X[3], X[5], X[8] = 0, 0.3, -0.0
+    X[7] *= np.finfo(dtype).max / 100
+    X[9] *= np.finfo(dtype).tiny * 100
+    units, has_direction = kernels.directions(X, centred, 2)
+    expected, expected_to_have = reference.directions(X, centred)
+    np.testing.assert_array_equal(has_direction, expected_to_have)
+    # The order of a sum changes its last digits.
+    np.testing.assert_allclose(units, expected, rtol=1e-13 if dtype == np.float64 else 1e-6, atol=1e-15)
+    np.testing.assert_array_equal(kernels.directions(X[7:8], centred, 1)[0][0], units[7])

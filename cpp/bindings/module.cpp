@@ -1,6 +1,7 @@
 // The Python module of one instruction set: array conversion, and the GIL released around each kernel.
 #include "arrays.hpp"
 #include "dense.hpp"
+#include "directions.hpp"
 #include "duplicates.hpp"
 #include "graphs.hpp"
 #include "narrow_product.hpp"
@@ -69,6 +70,14 @@ void bind_kernels(nb::module_& m) {
         });
         return out;
     });
+    m.def("directions", [](const Matrix<T>& X, bool centred, int threads) {
+        auto units = new_matrix<T>(X.shape(0), X.shape(1));
+        auto has_direction = new_vector<bool>(X.shape(0));
+        run(threads, [&](const Context& context) {
+            directions(context, view(X), centred, {units.data(), X.shape(0), X.shape(1)}, has_direction.data());
+        });
+        return std::tuple(units, has_direction);
+    });
     m.def("fingerprints", [](const Matrix<T>& X, int threads) {
         auto out = new_vector<std::uint64_t>(X.shape(0));
         run(threads, [&](const Context& context) { fingerprints(context, view(X), out.data()); });
@@ -82,7 +91,8 @@ std::vector<std::string> supported_simd() {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-        __builtin_cpu_supports("bmi2")) {
+        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") && __builtin_cpu_supports("movbe") &&
+        __builtin_cpu_supports("f16c")) {
         names.push_back("avx2");
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&

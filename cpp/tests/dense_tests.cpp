@@ -1,8 +1,10 @@
 // The tile of registers, and the dense products made of it.
 #include <algorithm>
+#include <memory>
 
 #include "data.hpp"
 #include "dense.hpp"
+#include "directions.hpp"
 #include "harness.hpp"
 
 namespace lowfold::tests {
@@ -222,6 +224,28 @@ void columns_that_are_zero_everywhere_change_no_bit_of_the_others() {
     }
 }
 
+template <class T>
+void directions_have_length_one_on_any_number_of_threads() {
+    for (const Shape shape : SHAPES) {
+        const auto X = make_data<T>(shape, 1100, 37);
+        Data<T> first(X.rows, X.columns), other(X.rows, X.columns);
+        const auto has = std::make_unique<bool[]>(X.rows);
+        directions(Context{1, {}}, X.view(), true, first.writable(), has.get());
+        directions(Context{3, {}}, X.view(), true, other.writable(), has.get());
+        expect(first.values == other.values, "the same bits");
+        for (std::size_t i = 0; i < X.rows; ++i) {
+            double length = 0, sum = 0;
+            for (std::size_t p = 0; p < X.columns; ++p) {
+                length += double(first.row(i)[p]) * first.row(i)[p];
+                sum += first.row(i)[p];
+            }
+            if (!has[i]) continue;
+            expect_close(length, 1, 1e-5, "the length of a row");
+            expect_close(sum, 0, 1e-4, "the sum of a centred row");
+        }
+    }
+}
+
 constexpr Test TESTS[] = {
     {"tile: any row count gives the bits of the full tile (float)",
      any_row_count_gives_the_bits_of_the_full_tile<float>},
@@ -253,6 +277,10 @@ constexpr Test TESTS[] = {
      columns_that_are_zero_everywhere_change_no_bit_of_the_others<float>},
     {"cross product: columns that are zero everywhere change no bit of the others (double)",
      columns_that_are_zero_everywhere_change_no_bit_of_the_others<double>},
+    {"directions: have length one on any number of threads (float)",
+     directions_have_length_one_on_any_number_of_threads<float>},
+    {"directions: have length one on any number of threads (double)",
+     directions_have_length_one_on_any_number_of_threads<double>},
 };
 
 }  // namespace

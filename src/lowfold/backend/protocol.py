@@ -81,6 +81,9 @@ class Kernels(ForceKernels, StressKernels, MetricKernels, Protocol):
     def fingerprints(self, X: Floats, threads: int, /) -> NDArray[np.uint64]:
         """64 bits of each row, equal for equal rows."""
 
+    def directions(self, X: Floats, centred: bool, threads: int, /) -> tuple[Floats, NDArray[np.bool_]]:
+        """(unit vectors along the rows of X, or of X less each row's mean; which rows have a direction at all)."""
+
     def rank_candidates(
         self, X: Floats, queries: Floats, candidates: Indices, metric: str, order: Indices | None, threads: int, /
     ) -> tuple[Indices, Floats]:

@@ -98,6 +98,23 @@ def fingerprints(X: Floats) -> NDArray[np.uint64]:
     return hash ^ (hash >> np.uint64(32))
 
 
+def directions(X: Floats, centred: bool) -> tuple[Floats, NDArray[np.bool_]]:
+    """(unit vectors along the rows of X, or of X less each row's mean; which rows have a direction at all).
+
+    A row without direction comes back as it is: zero, or what rounding leaves of a constant one.
+    """
+    rows = X.astype(np.float64)
+    smallest = np.zeros(len(rows))
+    if centred:
+        smallest = 8 * np.finfo(float).eps * np.abs(rows).max(axis=1)
+        rows = rows - rows.mean(axis=1, keepdims=True)
+    largest = np.abs(rows).max(axis=1)
+    has_direction = largest > smallest
+    rows = rows / np.where(has_direction, largest, 1)[:, None]  # so that squares neither overflow nor vanish
+    lengths = np.linalg.norm(rows, axis=1)
+    return (rows / np.where(has_direction, lengths, 1)[:, None]).astype(X.dtype), has_direction
+
+
 def random_bits(seed: int, stream: int, count: int) -> NDArray[np.uint64]:
     """64 random bits for each item 0 .. count - 1: Philox-4x32-10 of (item, stream) under the key `seed`."""
     items = np.arange(count, dtype=np.uint64)

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowfold.backend import native, resources
 from lowfold.neighbors.duplicates import rows_index
 from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
 from lowfold.types import Floats, Neighbors
-
-ROWS_AT_ONCE = 4096
 
 
 class DirectionIndex(NeighborIndex):
@@ -21,15 +20,21 @@ class DirectionIndex(NeighborIndex):
     distance 1 from every other row, as in scikit-learn; such rows are kept apart and merged into the answers.
     """
 
+    _threads = 1  # of an index that was stored before it had a number of its own
+
     def __init__(self, X: Floats, settings: Settings) -> None:
         self.n = len(X)
         self._X = X
         self._centred = settings.metric == "correlation"
-        units, has_direction = directions(X, self._centred)
+        self._threads = resources.thread_count(settings.n_jobs)
+        units, has_direction = self._directions(X)
         self._directed = np.flatnonzero(has_direction).astype(np.int32)
         self._undirected = np.flatnonzero(~has_direction).astype(np.int32)
         self._units = units if not len(self._undirected) else units[self._directed]
         self._index = rows_index(self._units, "cosine", settings) if len(self._directed) else None
+
+    def _directions(self, X: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        return native.kernels.directions(X, self._centred, self._threads)
 
     def _points_query(self, k: int) -> Neighbors:
         if not len(self._undirected) and self._index is not None:
@@ -38,7 +43,7 @@ class DirectionIndex(NeighborIndex):
         return without_self(self._new_query(self._X, k + 1))
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        units, has_direction = directions(read_queries(X, self._X), self._centred)
+        units, has_direction = self._directions(read_queries(X, self._X))
         indices = np.empty((len(units), 0), np.int32)
         distances = np.empty((len(units), 0), units.dtype)
         recall = 1.0
@@ -78,26 +83,3 @@ class DirectionIndex(NeighborIndex):
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """Where every row has a direction."""
         return None if len(self._undirected) or self._index is None else self._index.nearest_points(points, k)
-
-
-def directions(X: Floats, centred: bool) -> tuple[Floats, NDArray[np.bool_]]:
-    """(unit vectors along the rows of X, which rows have a direction at all)."""
-    units = np.empty_like(X)
-    has_direction = np.empty(len(X), bool)
-    for begin in range(0, len(X), ROWS_AT_ONCE):
-        block = slice(begin, begin + ROWS_AT_ONCE)
-        units[block], has_direction[block] = _directions(X[block].astype(np.float64), centred)
-    return units, has_direction
-
-
-def _directions(rows: NDArray[np.float64], centred: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    smallest = np.zeros(len(rows))
-    if centred:
-        # What is left of a constant row is the rounding of its mean.
-        smallest = 8 * np.finfo(float).eps * np.abs(rows).max(axis=1)
-        rows = rows - rows.mean(axis=1, keepdims=True)
-    largest = np.abs(rows).max(axis=1)
-    has_direction = largest > smallest
-    rows = rows / np.where(has_direction, largest, 1)[:, None]  # so that squares neither overflow nor vanish
-    lengths = np.linalg.norm(rows, axis=1)
-    return rows / np.where(has_direction, lengths, 1)[:, None], has_direction
