@@ -7,6 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+
 #include "matrix.hpp"
 #include "parallel.hpp"
 
@@ -31,6 +33,12 @@ MatrixView<const T> view(const Matrix<T>& array) {
 /// Raises ValueError unless the arrays fit together: a kernel trusts their sizes.
 inline void check_fit(bool fits, const char* needed) {
     if (!fits) throw nb::value_error(needed);
+}
+
+/// Whether all are in [0, count).
+inline bool all_below(std::size_t count, const std::int32_t* values, std::size_t size) {
+    return std::all_of(values, values + size,
+                       [&](std::int32_t v) { return v >= 0 && static_cast<std::size_t>(v) < count; });
 }
 
 /// An array that Python owns, uninitialised.

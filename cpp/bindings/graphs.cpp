@@ -22,18 +22,12 @@ void with_columns(std::size_t columns, const Use& use) {
     throw nb::value_error("products take 2, 4, 8 or 16 vectors at once");
 }
 
-/// Whether all of them are numbers of `points` points.
-bool in_range(const std::int32_t* indices, std::size_t count, std::size_t points) {
-    return std::all_of(indices, indices + count,
-                       [&](std::int32_t i) { return i >= 0 && static_cast<std::size_t>(i) < points; });
-}
-
 template <class T>
 void bind_typed(nb::module_& m) {
     m.def("symmetric_graph", [](const Matrix<std::int32_t>& neighbors, const Matrix<T>& lengths, int threads) {
         check_fit(neighbors.shape(0) == lengths.shape(0) && neighbors.shape(1) == lengths.shape(1),
                   "each neighbour has a length");
-        check_fit(in_range(neighbors.data(), neighbors.size(), neighbors.shape(0)),
+        check_fit(all_below(neighbors.shape(0), neighbors.data(), neighbors.size()),
                   "neighbours must be numbers of the rows themselves");
         auto graph = run(threads, [&](const Context& context) {
             return SymmetricGraph<T>(view(neighbors), lengths.data()).build(context);
@@ -70,8 +64,8 @@ void bind_typed(nb::module_& m) {
                           const Vector<std::int32_t>& targets, int threads) {
         check_fit(nodes.shape(0) == behind.shape(0) && nodes.shape(1) == behind.shape(1),
                   "each node at a start has a length behind it");
-        check_fit(in_range(nodes.data(), nodes.size(), view(graph).rows) &&
-                      in_range(targets.data(), targets.size(), view(graph).rows),
+        check_fit(all_below(view(graph).rows, nodes.data(), nodes.size()) &&
+                      all_below(view(graph).rows, targets.data(), targets.size()),
                   "paths begin and end at nodes of the graph");
         const auto negative = [](T length) { return !(length >= 0); };  // a way that grows shorter has no shortest
         check_fit(

@@ -101,12 +101,6 @@ void bind_index(nb::module_& m, const char* name) {
         .def_prop_ro("cells", &PythonIndex<T>::cells);
 }
 
-/// Whether all are in [0, count).
-bool all_below(std::size_t count, const std::int32_t* values, std::size_t size) {
-    return std::all_of(values, values + size,
-                       [&](std::int32_t v) { return v >= 0 && static_cast<std::size_t>(v) < count; });
-}
-
 /// Whether each of [0, size) is among the values once.
 bool is_order(const std::int32_t* values, std::size_t size) {
     if (!all_below(size, values, size)) return false;

@@ -126,25 +126,27 @@ class CellIndex final : public Index<T> {
 
     /// An upper bound of the distance from x to the centroid of its home, given its score there.
     float distance_home(float own, float size, std::size_t home) const {
-        const float upper = own + 2 * float_error(dimensions_) * size + slack(home);
+        const float upper = rounded_up(own, size) + slack(home);
         return Engine::INNER ? std::sqrt(2 * std::max(upper, 0.0f)) : upper;
     }
 
     /// What misplaced points may take off half the distance between two centroids.
     float misplaced(std::size_t cell) const { return Engine::INNER ? std::sqrt(slack(cell) / 2) : slack(cell) / 2; }
 
-    /// A function (score of the cell's centroid, score of the home centroid, size of x, its distance home) -> margin of
-    /// the cell: how near to x its points can be at best. The larger of two bounds, since the first says nothing of
-    /// cells with far points, where scores are rounded: with |y - c_j| <= |y - c_home| for y in the cell,
-    /// |c_j - c_home| <= 2 |y - c_home| <= 2 (|y - x| + |x - c_home|).
+    /// What a row's own score is taken for: not less than it can be.
+    float rounded_up(float own, float size) const { return own + 2 * float_error(dimensions_) * size; }
+
+    /// A function (score of the cell's centroid, score of the home centroid rounded up, distance to it) -> margin of
+    /// the cell: how near to x its points can be at best, or less. For numbers and for registers of them. The larger of
+    /// two bounds, since the first says nothing of cells with far points, where scores are rounded: with |y - c_j| <=
+    /// |y - c_home| for y in the cell, |c_j - c_home| <= 2 |y - c_home| <= 2 (|y - x| + |x - c_home|).
     auto margin_bound(std::size_t home, std::size_t cell) const {
         const float between = between_[home * cells() + cell];
         const float factor = home == cell ? 0 : Engine::INNER ? (between > 0 ? 1 / between : 0) : 0.5f;
-        // The rounding of these scores, and of those that put the cell's points there.
-        const float rounding = 2 * float_error(dimensions_), loose = slack(cell);
-        const float half = home == cell ? 0 : HALF * between - misplaced(cell);
-        return [=](float score, float own, float size, float from_home) {
-            return std::max(std::max(score - own - loose - rounding * size, 0.0f) * factor, half - from_home);
+        const float half = home == cell ? 0 : HALF * between - misplaced(cell), loose = slack(cell);
+        return [=](auto score, auto own, auto from_home) {
+            const auto first = (score - own - loose) * factor, second = half - from_home;
+            return first > second ? first : second;
         };
     }
 

@@ -19,10 +19,11 @@ struct CellIndex<T, Engine, Operation>::Batch {
     float error;
     QueryRows<Engine> rows;
     Candidates<Engine> candidates;
-    std::size_t stride;       // of `margins`: the capacity, in whole panels
-    Buffer<float> margins;    // cells x rows: how near the cell's points can be at best (knn.hpp)
-    Buffer<float> reach;      // of a row: it visits the cells with margins up to here
-    Buffer<float> from_home;  // of a row: its distance to the home centroid
+    std::size_t stride;       // of `scores`: the capacity, in whole panels
+    Buffer<float> scores;     // cells x rows: d^2/2 or d to the cell's centroid
+    Buffer<float> reach;      // of a row: it visits the cells with margins (knn.hpp) up to here
+    Buffer<float> own;        // of a row: its score at the home centroid, rounded up
+    Buffer<float> from_home;  // and the distance to that
     Buffer<std::int32_t> visitors;
     Buffer<T> points;  // the queries as they came, padded
     std::vector<Rank<T>> ranked;
@@ -38,13 +39,16 @@ struct CellIndex<T, Engine, Operation>::Batch {
           rows(index.dimensions_, capacity),
           candidates(capacity, wanted),
           stride((capacity + PANEL<float> - 1) / PANEL<float> * PANEL<float>),
-          margins(index.cells() * stride),
+          scores(index.cells() * stride),
           reach(stride),
+          own(stride),
           from_home(stride),
           visitors(stride + LANES<float>),
           points(capacity * index.padded_) {
         std::fill(points.begin(), points.end(), T{});
-        std::fill(margins.begin(), margins.end(), 0.0f);
+        std::fill(scores.begin(), scores.end(), 0.0f);
+        std::fill(own.begin(), own.end(), 0.0f);
+        std::fill(from_home.begin(), from_home.end(), 0.0f);
     }
 
     std::int32_t original(std::int32_t item) const { return request.subset ? request.subset[item] : item; }
@@ -58,41 +62,45 @@ struct CellIndex<T, Engine, Operation>::Batch {
         rows.assign(count, read);
         candidates.reset(count, rows.sizes.data(), error);
         score_centroids(count, read);
-        if (!everywhere) find_margins(count, home);
+        if (!everywhere) find_home(count, home);
         std::fill(reach.begin(), reach.end(), -INFINITE);  // beyond the batch: visits nothing
         std::fill_n(reach.begin(), count, INFINITE);
         const std::int32_t* cells = &index.nearest_cells_[home * index.cells()];
         for (std::size_t c = 0; c < index.cells(); ++c) {
-            if (const int visiting = find_visitors(cells[c])) visit(cells[c], visiting);
+            if (const int visiting = find_visitors(home, cells[c])) visit(cells[c], visiting);
             worker.check();
         }
         for (std::size_t i = 0; i < count; ++i) finish(static_cast<int>(i), items[i]);
     }
 
-    /// d^2/2 or d to each centroid, into `margins`.
+    /// d^2/2 or d to each centroid, into `scores`.
     template <class Read>
     void score_centroids(std::size_t count, const Read& read) {
         const typename Centroids<Operation>::PointPanels panels(Context{}, index.dimensions_, {0, count}, read);
-        index.centroids_->score(panels, [&](std::size_t c, std::size_t column, Vec<float> scores) {
-            store(&margins[c * stride + column], scores);
+        index.centroids_->score(panels, [&](std::size_t c, std::size_t column, Vec<float> found) {
+            store(&scores[c * stride + column], found);
         });
     }
 
-    /// Turns the scores of a batch with one home cell into margins.
-    void find_margins(std::size_t count, std::size_t home) {
-        const Buffer<float> own(&margins[home * stride], &margins[home * stride] + count);
-        for (std::size_t i = 0; i < count; ++i) from_home[i] = index.distance_home(own[i], rows.sizes[i], home);
-        for (std::size_t c = 0; c < index.cells(); ++c) {
-            const auto bound = index.margin_bound(home, c);
-            float* margin = &margins[c * stride];
-            for (std::size_t i = 0; i < count; ++i) margin[i] = bound(margin[i], own[i], rows.sizes[i], from_home[i]);
+    /// What a row's margins are measured from, for a batch with one home cell.
+    void find_home(std::size_t count, std::size_t home) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const float score = scores[home * stride + i];
+            own[i] = index.rounded_up(score, rows.sizes[i]);
+            from_home[i] = index.distance_home(score, rows.sizes[i], home);
         }
     }
 
-    int find_visitors(std::size_t cell) {
+    /// The rows for which a cell is worth a visit, into `visitors`; returns how many.
+    int find_visitors(std::size_t home, std::size_t cell) {
+        const auto bound = index.margin_bound(home, cell);
         int found = 0;
         for (std::size_t i = 0; i < stride; i += LANES<float>) {
-            const auto bits = at_most(load<Vec<float>>(&margins[cell * stride + i]), load<Vec<float>>(&reach[i]));
+            const auto limit = load<Vec<float>>(&reach[i]);
+            const auto margin = everywhere ? broadcast<Vec<float>>(0.0f)
+                                           : bound(load<Vec<float>>(&scores[cell * stride + i]),
+                                                   load<Vec<float>>(&own[i]), load<Vec<float>>(&from_home[i]));
+            const auto bits = at_most(margin, limit);
             store_chosen(&visitors[found], lane_numbers() + static_cast<std::int32_t>(i), bits);
             found += __builtin_popcount(bits);
         }
@@ -192,9 +200,9 @@ struct CellIndex<T, Engine, Operation>::Batch {
         const std::size_t home = index.cell_[index.position_[original(item)]];
         for (std::size_t j = item * request.k; j < (item + 1) * request.k; ++j) {
             const std::size_t cell = index.cell_[index.position_[request.indices[j]]];
-            const float own = margins[home * stride + row], size = rows.sizes[row];
-            const float margin = index.margin_bound(home, cell)(margins[cell * stride + row], own, size,
-                                                                index.distance_home(own, size, home));
+            const float score = scores[home * stride + row], size = rows.sizes[row];
+            const float margin = index.margin_bound(home, cell)(
+                scores[cell * stride + row], index.rounded_up(score, size), index.distance_home(score, size, home));
             request.needed[j] = margin > 0 ? margin / radius : 0;
         }
     }
