@@ -205,23 +205,6 @@ def test_rows_in_order_are_not_copied():
     assert np.shares_memory(read(X).values, X)
 
 
-# Numbers out of range
-
-
-@pytest.mark.parametrize(("dtype", "limit"), [(np.float32, 1e17), (np.float64, 1e140)])
-@pytest.mark.parametrize("make", [np.asarray, csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_numbers_whose_squares_overflow_are_refused_with_their_size(dtype, limit, make, sign):
-    X = cloud(dtype=dtype)
-    X[3, 2] = sign * limit * 0.99
-    assert read(make(X)).n == 60
-    X[3, 2] = sign * limit * 1.01
-    with pytest.raises(
-        DataError, match=r"has size 1\.01e\+\d+; .*float.* need it between .* and 1e\+\d+\. .*[Ss]cale X"
-    ):
-        read(make(X))
-
-
 # Distances and graphs
 
 

@@ -41,9 +41,9 @@ class Declaring(BaseEstimator):
         tags.input_tags.pairwise = inputs.is_pairwise(self)
         return tags
 
-    def _read(self, X: Any, *, fitting: bool) -> inputs.Data:
+    def _read(self, X: Any, *, fitting: bool, among: Any = None) -> inputs.Data:
         with self._as_before_on_failure():  # names and number of the features are noted before the numbers are seen
-            return inputs.read(self, X, self.accepts, fitting=fitting)
+            return inputs.read(self, X, self.accepts, fitting=fitting, among=among)
 
     @contextmanager
     def _as_before_on_failure(self) -> Iterator[None]:
@@ -91,7 +91,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
     def transform(self, X: Any) -> Floats:
         """Returns the embedding of each row of X by itself; a training row gets its own coordinates."""
         check_is_fitted(self)
-        data = self._read(X, fitting=False)
+        data = self._read(X, fitting=False, among=self.embedding_.dtype)
         return self._place(data) if self._training is None else self._recall(data, self._training)
 
     def estimate(self, n_samples: int, n_features: int, n_stored: int | None = None) -> int:

@@ -50,8 +50,10 @@ class Data:
         return int(self.values.shape[0])
 
 
-def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: bool) -> Data:
+def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: bool, among: Any = None) -> Data:
     """Checks X for an estimator and says of which kind it is.
+
+    among: the type of the points that rows of X are new beside; no number may be too large for that type either.
 
     float32 and float64 stay as they are; other types become the smallest of the two that holds their values exactly
     (uint8 and float16: float32; int64: float64). With `metric="precomputed"` a dense array holds distances, a vector
@@ -80,7 +82,11 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     if issparse(values):
         values = _canonical(values)
     partial = kind == DISTANCES and PARTIAL in accepts
-    _check_magnitude(values, resources.thread_count(getattr(estimator, "n_jobs", None)), missing=partial)
+    largest = _largest(values, resources.thread_count(getattr(estimator, "n_jobs", None)), missing=partial)
+    if fitting and among is None:
+        _check_scale(largest, values.dtype)
+    else:
+        _check_reach(largest, values.dtype, values.dtype if among is None else among)
     if kind in SQUARE_KINDS:
         _check_pairs(values, kind, fitting=fitting)
     return Data(kind, values)
@@ -166,17 +172,34 @@ def _squared_form(X: Any) -> Any:
     return square
 
 
-def _check_magnitude(values: Any, threads: int, *, missing: bool) -> None:
+def _largest(values: Any, threads: int, *, missing: bool) -> float:
+    """The size of the largest entry; what is not finite is refused."""
     numbers = values.data[:, None] if issparse(values) else values
-    largest = native.kernels.largest_entry(numbers, np.zeros(numbers.shape[1]), threads)
-    if not np.isfinite(largest):
-        assert_all_finite(numbers, input_name="X", allow_nan=missing)
-        largest = max((float(np.nanmax(row, initial=0.0)) for row in numbers), default=0.0)
-    low, high = _MAGNITUDES[numbers.dtype]
+    largest = float(native.kernels.largest_entry(numbers, np.zeros(numbers.shape[1]), threads))
+    if np.isfinite(largest):
+        return largest
+    assert_all_finite(numbers, input_name="X", allow_nan=missing)
+    return max((float(np.nanmax(row, initial=0.0)) for row in numbers), default=0.0)
+
+
+def _check_scale(largest: float, dtype: Any) -> None:
+    low, high = _MAGNITUDES[dtype]
     if largest and not low <= largest <= high:
         raise DataError(
-            f"The largest entry of X has size {largest:.3g}; distances in {numbers.dtype} need it between {low:g} and "
-            f"{high:g}. {'Use float64, or scale' if numbers.dtype == np.float32 else 'Scale'} X by a constant."
+            f"The largest entry of X has size {largest:.3g}; distances in {dtype} need it between {low:g} and "
+            f"{high:g}. {'Use float64, or scale' if dtype == np.float32 else 'Scale'} X by a constant."
+        )
+
+
+def _check_reach(largest: float, dtype: Any, among: Any) -> None:
+    # No least size: distances must not vanish between the points of the fit, and each new row counts by itself.
+    narrower = min(dtype, among, key=lambda known: _MAGNITUDES[known][1])
+    high = _MAGNITUDES[narrower][1]
+    if largest > high:
+        wider = "Use float64 here and in the fit, or scale" if narrower == np.float32 else "Scale"
+        raise DataError(
+            f"The largest entry of X has size {largest:.3g}; distances to points in {narrower} need it at most "
+            f"{high:g}. {wider} X and the data of the fit by the same constant."
         )
 
 
