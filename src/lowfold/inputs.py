@@ -80,7 +80,7 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
         ensure_all_finite=False,  # seen below, on all threads
     )
     if issparse(values):
-        values = _canonical(values)
+        values = _canonical(values, kind)
     partial = kind == DISTANCES and PARTIAL in accepts
     largest = _largest(values, resources.thread_count(getattr(estimator, "n_jobs", None)), missing=partial)
     if fitting and among is None:
@@ -143,11 +143,17 @@ def _float_type(X: Any) -> Any:
     return [np.float64, np.float32]
 
 
-def _canonical(X: Any) -> csr_array:
-    """The same matrix with sorted indices and no entry twice; the caller's stays as it is."""
-    if not X.has_canonical_format:
+def _canonical(X: Any, kind: str) -> csr_array:
+    """The same matrix with sorted indices and no entry twice, rows without stored zeros; the caller's stays as it is.
+
+    A zero that a row stores is a number like one that it leaves out; in a neighbour graph it is a distance of zero.
+    """
+    zeros = kind == SPARSE_ROWS and np.count_nonzero(X.data) < X.nnz
+    if zeros or not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
+        if kind == SPARSE_ROWS:
+            X.eliminate_zeros()  # also those that duplicates add up to
     return csr_array(X)
 
 
