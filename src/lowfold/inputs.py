@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils.validation import assert_all_finite, validate_data
 
 from lowfold.backend import native, resources
 from lowfold.errors import DataError
+from lowfold.number_types import float_type, is_sparse
 
 ROWS = "rows of numbers"
 SPARSE_ROWS = "sparse rows of numbers"
@@ -60,8 +60,9 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     those of all pairs in the order of SciPy's `pdist`, and a sparse one a neighbour graph as scikit-learn's
     KNeighborsTransformer writes it. A distance may be missing (NaN) if the estimator accepts PARTIAL.
     """
-    _check_type(X)
-    kind = _kind(estimator, X)
+    X = np.asarray(X) if isinstance(X, list | tuple) else X
+    dtype, sparse = float_type(X), is_sparse(X)
+    kind = _kind(estimator, sparse=sparse)
     if fitting and kind == DISTANCES:
         X = _squared_form(X)
     if kind not in accepts:
@@ -74,9 +75,9 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
         estimator,
         X,
         reset=fitting,
-        accept_sparse="csr" if issparse(X) and kind in (SPARSE_ROWS, GRAPH, AFFINITY) else False,
-        dtype=_float_type(X),
-        order=None if issparse(X) else "C",
+        accept_sparse="csr" if sparse and kind in (SPARSE_ROWS, GRAPH, AFFINITY) else False,
+        dtype=dtype,
+        order=None if sparse else "C",
         ensure_all_finite=False,  # seen below, on all threads
     )
     if issparse(values):
@@ -99,48 +100,21 @@ def is_pairwise(estimator: BaseEstimator) -> bool:
     )
 
 
-def _kind(estimator: BaseEstimator, X: Any) -> str:
+def _kind(estimator: BaseEstimator, *, sparse: bool) -> str:
     if getattr(estimator, "metric", None) == "affinity":
         return AFFINITY
     if getattr(estimator, "kernel", None) == "precomputed":
         return KERNEL
     precomputed = getattr(estimator, "metric", None) == "precomputed"
-    if issparse(X):
+    if sparse:
         return GRAPH if precomputed else SPARSE_ROWS
     return DISTANCES if precomputed else ROWS
 
 
-def _check_type(X: Any) -> None:
-    """Refuses what NumPy would turn into numbers without a word."""
-    if isinstance(X, np.ma.MaskedArray):
-        raise DataError("X is a masked array, and its mask would be lost. Fill the gaps, or drop the rows with gaps.")
-    if any(dtype.kind in "mM" for dtype in _types(X)):
-        raise DataError("X holds dates or times, which have no unit here. Convert them to numbers in a unit first.")
-
-
-def _types(X: Any) -> list[np.dtype[Any]]:
-    """The NumPy types of an array or of the columns of a table; those of another kind are left out."""
-    if isinstance(getattr(X, "dtype", None), np.dtype):
-        return [X.dtype]
-    types = []
-    for dtype in getattr(X, "dtypes", ()):
-        name = str(dtype).lower()  # polars spells Float32 and UInt8
-        with contextlib.suppress(TypeError):
-            types.append(np.dtype("datetime64[ns]" if name.startswith("datetime") else name))
-    return types
-
-
 def _remedy(kind: str) -> str:
     if kind == SPARSE_ROWS:
-        return "Use X.toarray() if it fits into memory, or reduce X with PCA first."
+        return "Use X.toarray(), or X.sparse.to_dense() of a table, if it fits into memory, or reduce X with PCA first."
     return "Pass the rows themselves and a metric."
-
-
-def _float_type(X: Any) -> Any:
-    types = _types(X)
-    if types and all(dtype.kind in "fiub" for dtype in types):
-        return np.float32 if np.result_type(np.float32, *types) == np.float32 else np.float64
-    return [np.float64, np.float32]
 
 
 def _canonical(X: Any, kind: str) -> csr_array:
