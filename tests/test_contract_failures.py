@@ -85,6 +85,16 @@ def test_data_that_are_refused_leave_the_model_as_it_was(estimator, kind):
     assert same_bits(place(model, NEW), placed)
 
 
+def test_rows_that_are_refused_do_not_disturb_other_threads(estimator, monkeypatch):
+    """Putting a model back would, for a moment, take its parts from a thread that places rows with it."""
+    model, before, placed = fitted(estimator)
+    monkeypatch.setattr(estimator, "_as_before_on_failure", lambda _: pytest.fail("the model was put back"))
+    with pytest.raises(ValueError, match="NaN"):
+        model.transform(np.full_like(NEW, np.nan))
+    assert_nothing_changed(model, before)
+    assert same_bits(place(model, NEW), placed)
+
+
 @pytest.mark.parametrize("kind", UNUSABLE)
 def test_a_model_that_could_not_be_fitted_is_not_fitted(estimator, kind):
     model = model_of(estimator)

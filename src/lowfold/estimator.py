@@ -42,8 +42,10 @@ class Declaring(BaseEstimator):
         return tags
 
     def _read(self, X: Any, *, fitting: bool, among: Any = None) -> inputs.Data:
+        if not fitting:  # changes nothing, so that other threads may place rows with the same model
+            return inputs.read(self, X, self.accepts, fitting=False, among=among)
         with self._as_before_on_failure():  # names and number of the features are noted before the numbers are seen
-            return inputs.read(self, X, self.accepts, fitting=fitting, among=among)
+            return inputs.read(self, X, self.accepts, fitting=True)
 
     @contextmanager
     def _as_before_on_failure(self) -> Iterator[None]:
