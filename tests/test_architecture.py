@@ -26,7 +26,7 @@ ROOT = TESTS.parent
 LAYERS = (
     {"errors", "types", "options"},
     {"backend"},
-    {"inputs", "training"},
+    {"number_types", "inputs", "training"},
     {"estimator", "watching"},
     {"neighbors"},
     {"affinity"},

@@ -125,3 +125,20 @@ def test_messages_name_what_the_user_called():
 def test_connectivity_may_take_all_points_as_neighbors():
     X = cloud(6)
     assert NeighborGraph(n_neighbors=6, mode="connectivity").fit_transform(X).nnz == 36
+
+
+def test_stored_zeros_of_new_rows_are_distances_in_a_graph():
+    X = cloud(40)
+    X[1] = X[0]
+    graph = NeighborGraph(n_neighbors=4).fit(X).transform(X)
+    found = build_index(graph, metric="precomputed").query(graph[:2], 5)
+    assert (found.indices[:, :2] == [0, 1]).all()
+    assert (found.distances[:, :2] == 0).all()
+
+
+def test_a_refused_neighbor_graph_stays_fitted_to_what_it_was():
+    model = NeighborGraph(n_neighbors=4).fit(cloud(40, 3))
+    with pytest.raises(ValueError, match="needs at least 42 samples"):
+        model.set_params(n_neighbors=41).fit(cloud(40, 5))
+    assert model.n_features_in_ == 3
+    assert model.set_params(n_neighbors=4).transform(cloud(2, 3)).shape == (2, 40)

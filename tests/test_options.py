@@ -221,6 +221,13 @@ def test_threads_that_cannot_be_are_refused_by_name(estimator, n_jobs):
         model_of(estimator, n_jobs=n_jobs).fit(cloud())
 
 
+def test_negative_threads_leave_cores_free_down_to_one_thread_as_the_help_says(method):
+    cores = model_of(method).fit(cloud()).report_.threads
+    for n_jobs in (-1, -2, -cores, -cores - 1, -1000):
+        assert model_of(method, n_jobs=n_jobs).fit(cloud()).report_.threads == max(1, cores + 1 + n_jobs)
+    assert "-2 all but one, and so on down to one" in method.__doc__
+
+
 # Engines
 
 

@@ -41,8 +41,27 @@ class Declaring(BaseEstimator):
         tags.input_tags.pairwise = inputs.is_pairwise(self)
         return tags
 
-    def _read(self, X: Any, *, fitting: bool) -> inputs.Data:
-        return inputs.read(self, X, self.accepts, fitting=fitting)
+    def _read(self, X: Any, *, fitting: bool, among: Any = None) -> inputs.Data:
+        if not fitting:  # changes nothing, so that other threads may place rows with the same model
+            return inputs.read(self, X, self.accepts, fitting=False, among=among)
+        with self._as_before_on_failure():  # names and number of the features are noted before the numbers are seen
+            return inputs.read(self, X, self.accepts, fitting=True)
+
+    @contextmanager
+    def _as_before_on_failure(self) -> Iterator[None]:
+        """What fails inside leaves the estimator as it was: fitted to what it was fitted to, or not at all.
+
+        A fit that Ctrl-C ended may have kept what it reached. It writes `report_` last: with a new report the model is
+        wholly the new one, and stays.
+        """
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            if self.__dict__.get("report_") is before.get("report_"):
+                self.__dict__.clear()
+                self.__dict__.update(before)
+            raise
 
 
 class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
@@ -57,19 +76,24 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
     supervised: ClassVar[bool] = False  # whether y, where it is given, changes the embedding
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learns the embedding of X and returns the estimator. Methods without labels ignore y, as pipelines expect."""
-        self._learn(X, y)
+        """Learns the embedding of X and returns the estimator. Methods without labels ignore y, as pipelines expect.
+
+        A fit that fails leaves the model as it was before.
+        """
+        with self._as_before_on_failure():
+            self._learn(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """Learns and returns the embedding of X, of shape (n_samples, n_components); y as in `fit`."""
-        self._learn(X, y)
+        with self._as_before_on_failure():
+            self._learn(X, y)
         return self.embedding_.copy()
 
     def transform(self, X: Any) -> Floats:
         """Returns the embedding of each row of X by itself; a training row gets its own coordinates."""
         check_is_fitted(self)
-        data = self._read(X, fitting=False)
+        data = self._read(X, fitting=False, among=self.embedding_.dtype)
         return self._place(data) if self._training is None else self._recall(data, self._training)
 
     def estimate(self, n_samples: int, n_features: int, n_stored: int | None = None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils.validation import assert_all_finite, validate_data
 
 from lowfold.backend import native, resources
 from lowfold.errors import DataError
+from lowfold.number_types import float_type, is_sparse
 
 ROWS = "rows of numbers"
 SPARSE_ROWS = "sparse rows of numbers"
@@ -50,16 +50,19 @@ class Data:
         return int(self.values.shape[0])
 
 
-def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: bool) -> Data:
+def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: bool, among: Any = None) -> Data:
     """Checks X for an estimator and says of which kind it is.
+
+    among: the type of the points that rows of X are new beside; no number may be too large for that type either.
 
     float32 and float64 stay as they are; other types become the smallest of the two that holds their values exactly
     (uint8 and float16: float32; int64: float64). With `metric="precomputed"` a dense array holds distances, a vector
     those of all pairs in the order of SciPy's `pdist`, and a sparse one a neighbour graph as scikit-learn's
     KNeighborsTransformer writes it. A distance may be missing (NaN) if the estimator accepts PARTIAL.
     """
-    _check_type(X)
-    kind = _kind(estimator, X)
+    X = np.asarray(X) if isinstance(X, list | tuple) else X
+    dtype, sparse = float_type(X), is_sparse(X)
+    kind = _kind(estimator, sparse=sparse)
     if fitting and kind == DISTANCES:
         X = _squared_form(X)
     if kind not in accepts:
@@ -72,15 +75,19 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
         estimator,
         X,
         reset=fitting,
-        accept_sparse="csr" if issparse(X) and kind in (SPARSE_ROWS, GRAPH, AFFINITY) else False,
-        dtype=_float_type(X),
-        order=None if issparse(X) else "C",
+        accept_sparse="csr" if sparse and kind in (SPARSE_ROWS, GRAPH, AFFINITY) else False,
+        dtype=dtype,
+        order=None if sparse else "C",
         ensure_all_finite=False,  # seen below, on all threads
     )
     if issparse(values):
-        values = _canonical(values)
+        values = _canonical(values, kind)
     partial = kind == DISTANCES and PARTIAL in accepts
-    _check_magnitude(values, resources.thread_count(getattr(estimator, "n_jobs", None)), missing=partial)
+    largest = _largest(values, resources.thread_count(getattr(estimator, "n_jobs", None)), missing=partial)
+    if fitting and among is None:
+        _check_scale(largest, values.dtype)
+    else:
+        _check_reach(largest, values.dtype, values.dtype if among is None else among)
     if kind in SQUARE_KINDS:
         _check_pairs(values, kind, fitting=fitting)
     return Data(kind, values)
@@ -93,55 +100,34 @@ def is_pairwise(estimator: BaseEstimator) -> bool:
     )
 
 
-def _kind(estimator: BaseEstimator, X: Any) -> str:
+def _kind(estimator: BaseEstimator, *, sparse: bool) -> str:
     if getattr(estimator, "metric", None) == "affinity":
         return AFFINITY
     if getattr(estimator, "kernel", None) == "precomputed":
         return KERNEL
     precomputed = getattr(estimator, "metric", None) == "precomputed"
-    if issparse(X):
+    if sparse:
         return GRAPH if precomputed else SPARSE_ROWS
     return DISTANCES if precomputed else ROWS
 
 
-def _check_type(X: Any) -> None:
-    """Refuses what NumPy would turn into numbers without a word."""
-    if isinstance(X, np.ma.MaskedArray):
-        raise DataError("X is a masked array, and its mask would be lost. Fill the gaps, or drop the rows with gaps.")
-    if any(dtype.kind in "mM" for dtype in _types(X)):
-        raise DataError("X holds dates or times, which have no unit here. Convert them to numbers in a unit first.")
-
-
-def _types(X: Any) -> list[np.dtype[Any]]:
-    """The NumPy types of an array or of the columns of a table; those of another kind are left out."""
-    if isinstance(getattr(X, "dtype", None), np.dtype):
-        return [X.dtype]
-    types = []
-    for dtype in getattr(X, "dtypes", ()):
-        name = str(dtype).lower()  # polars spells Float32 and UInt8
-        with contextlib.suppress(TypeError):
-            types.append(np.dtype("datetime64[ns]" if name.startswith("datetime") else name))
-    return types
-
-
 def _remedy(kind: str) -> str:
     if kind == SPARSE_ROWS:
-        return "Use X.toarray() if it fits into memory, or reduce X with PCA first."
+        return "Use X.toarray(), or X.sparse.to_dense() of a table, if it fits into memory, or reduce X with PCA first."
     return "Pass the rows themselves and a metric."
 
 
-def _float_type(X: Any) -> Any:
-    types = _types(X)
-    if types and all(dtype.kind in "fiub" for dtype in types):
-        return np.float32 if np.result_type(np.float32, *types) == np.float32 else np.float64
-    return [np.float64, np.float32]
+def _canonical(X: Any, kind: str) -> csr_array:
+    """The same matrix with sorted indices and no entry twice, rows without stored zeros; the caller's stays as it is.
 
-
-def _canonical(X: Any) -> csr_array:
-    """The same matrix with sorted indices and no entry twice; the caller's stays as it is."""
-    if not X.has_canonical_format:
+    A zero that a row stores is a number like one that it leaves out; in a neighbour graph it is a distance of zero.
+    """
+    zeros = kind == SPARSE_ROWS and np.count_nonzero(X.data) < X.nnz
+    if zeros or not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
+        if kind == SPARSE_ROWS:
+            X.eliminate_zeros()  # also those that duplicates add up to
     return csr_array(X)
 
 
@@ -166,17 +152,34 @@ def _squared_form(X: Any) -> Any:
     return square
 
 
-def _check_magnitude(values: Any, threads: int, *, missing: bool) -> None:
+def _largest(values: Any, threads: int, *, missing: bool) -> float:
+    """The size of the largest entry; what is not finite is refused."""
     numbers = values.data[:, None] if issparse(values) else values
-    largest = native.kernels.largest_entry(numbers, np.zeros(numbers.shape[1]), threads)
-    if not np.isfinite(largest):
-        assert_all_finite(numbers, input_name="X", allow_nan=missing)
-        largest = max((float(np.nanmax(row, initial=0.0)) for row in numbers), default=0.0)
-    low, high = _MAGNITUDES[numbers.dtype]
+    largest = float(native.kernels.largest_entry(numbers, np.zeros(numbers.shape[1]), threads))
+    if np.isfinite(largest):
+        return largest
+    assert_all_finite(numbers, input_name="X", allow_nan=missing)
+    return max((float(np.nanmax(row, initial=0.0)) for row in numbers), default=0.0)
+
+
+def _check_scale(largest: float, dtype: Any) -> None:
+    low, high = _MAGNITUDES[dtype]
     if largest and not low <= largest <= high:
         raise DataError(
-            f"The largest entry of X has size {largest:.3g}; distances in {numbers.dtype} need it between {low:g} and "
-            f"{high:g}. {'Use float64, or scale' if numbers.dtype == np.float32 else 'Scale'} X by a constant."
+            f"The largest entry of X has size {largest:.3g}; distances in {dtype} need it between {low:g} and "
+            f"{high:g}. {'Use float64, or scale' if dtype == np.float32 else 'Scale'} X by a constant."
+        )
+
+
+def _check_reach(largest: float, dtype: Any, among: Any) -> None:
+    # No least size: distances must not vanish between the points of the fit, and each new row counts by itself.
+    narrower = min(dtype, among, key=lambda known: _MAGNITUDES[known][1])
+    high = _MAGNITUDES[narrower][1]
+    if largest > high:
+        wider = "Use float64 here and in the fit, or scale" if narrower == np.float32 else "Scale"
+        raise DataError(
+            f"The largest entry of X has size {largest:.3g}; distances to points in {narrower} need it at most "
+            f"{high:g}. {wider} X and the data of the fit by the same constant."
         )
 
 

@@ -40,7 +40,9 @@ def option(
 def n_jobs_option() -> Any:
     """The number of threads, as every estimator declares it."""
     return option(
-        None, high=1024, help="number of threads; None uses every core that this process may use, -2 all but one"
+        None,
+        high=1024,
+        help="number of threads; None uses every core that this process may use, -2 all but one, and so on down to one",
     )
 
 

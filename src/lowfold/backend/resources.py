@@ -16,9 +16,10 @@ _CGROUP_USED = ("memory.current", "memory/memory.usage_in_bytes")
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Threads for `n_jobs`: None or -1 means every core this process may use, -2 all but one, and so on.
+    """Threads for `n_jobs`: None or -1 means every core this process may use, -2 all but one, and so on down to one.
 
-    Cores are counted by joblib, which honours CPU affinity and container quotas.
+    As in joblib, -n stands for max(1, cores + 1 - n), so that -4 can be written without knowing the machine: results do
+    not depend on it. Cores are counted by joblib, which honours CPU affinity and container quotas.
     """
     if n_jobs == 0:
         raise ParameterError("n_jobs=0 threads cannot do any work. Use n_jobs=1, or None for every core.")

@@ -41,7 +41,7 @@ class Preimages:
                 f"Y has {Y.shape[1]} columns, but the embedding has {self._Y.shape[1]}. "
                 f"Pass coordinates as transform gives them."
             )
-        return Y.astype(np.float32)
+        return Y
 
     def supported(self, Y: Floats) -> NDArray[np.bool_]:
         """Whether the nearest embedded point is no farther away than that point's own k-th neighbour."""

@@ -60,7 +60,12 @@ class SpectralClustering(ClusterMixin, Declaring):
     )
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learns the clusters of X. `y` is ignored, as pipelines expect."""
+        """Learns the clusters of X. `y` is ignored, as pipelines expect. One that fails leaves the model as it was."""
+        with self._as_before_on_failure():
+            self._learn(X)
+        return self
+
+    def _learn(self, X: Any) -> None:
         from sklearn.cluster import KMeans
 
         validate(self)
@@ -78,7 +83,6 @@ class SpectralClustering(ClusterMixin, Declaring):
             means.fit(self._coordinates(self.map_.embedding_))
         self.cluster_centers_ = means.cluster_centers_
         self.labels_ = self._nearest(self.map_.transform(data.values))  # equal rows get one label
-        return self
 
     def _decompose(self, data: inputs.Data, m: int, seed: int) -> None:
         self.map_ = LaplacianEigenmaps(

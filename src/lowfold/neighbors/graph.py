@@ -40,6 +40,11 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Indexes the rows of X. `y` is ignored, as pipelines expect."""
+        with self._as_before_on_failure():
+            self._learn(X)
+        return self
+
+    def _learn(self, X: Any) -> None:
         validate(self)
         data = self._read(X, fitting=True)
         if self._entries > data.n:
@@ -50,7 +55,6 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
         settings = Settings(metric=self.metric, search=self.search, n_jobs=self.n_jobs, random_state=self.random_state)
         self.index_ = index_of(data, settings)
         self.n_samples_fit_ = data.n
-        return self
 
     def transform(self, X: Any) -> csr_matrix:
         """Returns the graph from the rows of X to the fitted points."""

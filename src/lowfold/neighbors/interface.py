@@ -112,14 +112,19 @@ class _Points(BaseEstimator):
 _Points.__name__ = "build_index"  # what messages call it
 
 
-def read_points(X: Any, metric: Metric) -> inputs.Data:
-    """Checked data of any kind."""
-    return inputs.read(_Points(metric), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=True)
+def read_points(X: Any, metric: Metric, among: Any = None) -> inputs.Data:
+    """Checked data of any kind; `among` is the type of the points that they are new beside, if they are."""
+    return inputs.read(_Points(metric), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=True, among=among)
+
+
+def read_distances(X: Any, among: Any) -> Any:
+    """Distances of new points to the indexed ones, as an array or a sparse matrix in which zeros count."""
+    return inputs.read(_Points("precomputed"), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=False, among=among).values
 
 
 def read_queries(X: Any, points: Any) -> Any:
     """New rows for an index, in the type of its points; the features must agree."""
-    values = read_points(X, "euclidean").values
+    values = read_points(X, "euclidean", points.dtype).values
     if issparse(values) and not issparse(points):
         values = values.toarray()
     if values.shape[1] != points.shape[1]:

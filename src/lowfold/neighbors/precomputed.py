@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from lowfold.errors import DataError
-from lowfold.neighbors.interface import NeighborIndex, lowest_entry, read_points
+from lowfold.neighbors.interface import NeighborIndex, lowest_entry, read_distances
 from lowfold.types import Floats, Neighbors
 
 ROWS_AT_ONCE = 1024
@@ -31,13 +31,12 @@ class DistanceIndex(NeighborIndex):
         return _nearest_in_rows(self._D, k, points)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        D = read_points(X, "euclidean").values
+        D = read_distances(X, self._D.dtype)
         if issparse(D) or D.shape[1] != self.n:
             raise DataError(
                 f"Distances of new points need an array, not sparse, with a column for each of the {self.n} indexed "
                 f"points; X is {type(D).__name__} of shape {D.shape}. Pass the distances to every indexed point."
             )
-        _check_not_negative(D)
         return _nearest_in_rows(D, k)
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
@@ -59,14 +58,13 @@ class GraphIndex(NeighborIndex):
         return _nearest_stored(self._graph, k, exclude_self=True)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        graph = read_points(X, "euclidean").values
+        graph = read_distances(X, self._graph.dtype)
         if not isinstance(graph, csr_array) or graph.shape[1] != self.n:
             raise DataError(
                 f"Neighbours of new points must come as a sparse matrix with {self.n} columns, one for each indexed "
                 f"point; X is {type(graph).__name__} of shape {graph.shape}. Use transform of the transformer that "
                 f"made the graph."
             )
-        _check_not_negative(graph.data)
         return _nearest_stored(graph, k, exclude_self=False)
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
@@ -74,15 +72,6 @@ class GraphIndex(NeighborIndex):
         raise DataError(
             "The neighbour graph has separate components and holds no distances between them, so they cannot be "
             "joined. Pass the data or a full matrix of distances, more neighbours, or another component policy."
-        )
-
-
-def _check_not_negative(distances: Any) -> None:
-    smallest = distances.min(initial=0)
-    if smallest < 0:
-        raise DataError(
-            f"Distances cannot be negative, but the smallest entry of X is {smallest:.3g}. "
-            f"If X holds similarities, pass a decreasing function of them."
         )
 
 
