@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer
 
-from conftest import ESTIMATORS, FORCE_METHODS, SHORT, cloud, declared, dense, embed, model_of, place, same_bits
-from lowfold import UMAP, Epochs, LowfoldError, inputs
+from conftest import ESTIMATORS, cloud, declared, dense, embed, in_short, model_of, place, same_bits
+from lowfold import LowfoldError, inputs
 
 
 def columns(X):
@@ -256,18 +256,13 @@ def test_any_few_points_give_a_finite_result_or_a_clear_error(estimator, shape, 
     assert_finite_or_clearly_refused(estimator(**settings_for(estimator, n_components, k)), X)
 
 
-def without_waiting(model):
-    """A model that takes a few steps where it would take hundreds: what few points break, they break at once."""
-    short = {UMAP: Epochs(n_epochs=20)} | dict.fromkeys(FORCE_METHODS, SHORT)
-    return model.set_params(schedule=short[type(model)]) if type(model) in short else model
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of perplexities and coordinates that so few points do not have
 @pytest.mark.parametrize("d", range(1, 6))
 def test_every_small_number_of_points_and_features_gives_a_finite_result_or_a_clear_error(estimator, d):
+    # In short: what few points break, they break at once. The whole way is gone below.
     embedded = []
     for n in range(1, 51):
-        model = without_waiting(estimator(**settings_for(estimator, min(2, d), max(1, min(6, n - 1)))))
+        model = in_short(estimator(**settings_for(estimator, min(2, d), max(1, min(6, n - 1)))))
         if assert_finite_or_clearly_refused(model, cloud(n, d, seed=n)):
             embedded.append(n)
     assert set(embedded) >= set(range(8, 51))
