@@ -60,9 +60,12 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --no-build-isolation ".[bench]"
 	$(BIN)/python benchmarks/run.py
 
-# A wheel of each Python that is installed (PYTHONS), tested in an environment of its own.
+# A wheel for each of PYTHONS, all of which must be installed, tested in an environment of its own.
 PYTHONS ?= python3.11 python3.12 python3.13
 wheel-test:
+	@for python in $(PYTHONS); do command -v $$python >/dev/null || { \
+	  echo "wheel-test: $$python is not installed, and each of PYTHONS=\"$(PYTHONS)\" is needed." \
+	    "Install it, or name those that are there: make wheel-test PYTHONS=$(PYTHON)" >&2; exit 1; }; done
 	for python in $(PYTHONS); do .ci/wheel-test $$python || exit 1; done
 
 clean:

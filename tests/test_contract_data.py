@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer
 
-from conftest import ESTIMATORS, cloud, declared, dense, embed, model_of, place, same_bits
+from conftest import ESTIMATORS, cloud, declared, dense, embed, in_short, model_of, place, same_bits
 from lowfold import LowfoldError, inputs
 
 
@@ -257,14 +257,22 @@ def test_any_few_points_give_a_finite_result_or_a_clear_error(estimator, shape, 
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of perplexities and coordinates that so few points do not have
-def test_every_small_number_of_points_gives_a_finite_result_or_a_clear_error(estimator):
+@pytest.mark.parametrize("d", range(1, 6))
+def test_every_small_number_of_points_and_features_gives_a_finite_result_or_a_clear_error(estimator, d):
+    # In short: what few points break, they break at once. The whole way is gone below.
     embedded = []
     for n in range(1, 51):
-        d = 1 + n % 5
-        model = estimator(**settings_for(estimator, min(2, d), max(1, min(6, n - 1))))
+        model = in_short(estimator(**settings_for(estimator, min(2, d), max(1, min(6, n - 1)))))
         if assert_finite_or_clearly_refused(model, cloud(n, d, seed=n)):
             embedded.append(n)
     assert set(embedded) >= set(range(8, 51))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of neighbours that a perplexity of 30 would rather have
+def test_defaults_give_a_finite_result_or_a_clear_error_below_a_hundred_points(estimator):
+    sizes = [*range(1, 36), *range(40, 100, 10), 99]
+    embedded = [n for n in sizes if assert_finite_or_clearly_refused(estimator(), cloud(n, 5, seed=n))]
+    assert set(embedded) >= {n for n in sizes if n >= 32}  # a perplexity of 30 is the most that a default asks for
 
 
 @pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e17), (np.float64, 1e25), (np.float64, 1e149)])

@@ -1,4 +1,4 @@
-"""Every estimator works in the child of a process that used threads, and gives control back on Ctrl-C.
+"""Every estimator works in other processes, on every instruction set, and gives control back on Ctrl-C.
 
 Each test is a script in a process of its own, so that a deadlock or a crash there is a failure here.
 """
@@ -14,58 +14,12 @@ import numpy as np
 import pytest
 
 import lowfold
-from conftest import ESTIMATORS, LEVELS, cloud, model_of
+from conftest import ESTIMATORS, LEVELS, cloud, in_short, model_of
 
 NAMES = [cls.__name__ for cls in ESTIMATORS]
 
 # Seconds after which a script hangs, and after which Ctrl-C was not obeyed: the search below takes longer than that.
 HANG, PATIENCE = 90, 10
-
-IN_CHILD = """
-import os
-from conftest import ESTIMATORS, cloud, embed, model_of, place, same_bits
-
-X = cloud(600, 8)
-
-def in_child(work):
-    child = os.fork()
-    if child == 0:
-        try:
-            os._exit(0 if work() else 1)
-        finally:
-            os._exit(2)
-    return os.waitpid(child, 0)[1] == 0
-"""
-
-FORK = f"""{IN_CHILD}
-def results():
-    return [embed(model_of(cls, n_jobs=3), X) for cls in ESTIMATORS]
-
-def agrees():
-    return all(map(same_bits, results(), expected))
-
-expected = results()
-for _ in range(3):
-    assert agrees()
-    assert in_child(agrees)
-assert in_child(lambda: agrees() and in_child(agrees))
-assert agrees()
-print("same")
-"""
-
-FITTED_BEFORE_FORK = f"""{IN_CHILD}
-import pickle
-
-def agrees():
-    return all(same_bits(place(model, new), Y) for model, Y in zip(models, expected))
-
-new = cloud(100, 8, seed=1)
-models = [model_of(cls, n_jobs=3).fit(X[:200]) for cls in ESTIMATORS]
-expected = [place(pickle.loads(pickle.dumps(model)), new) for model in models]
-assert in_child(agrees)
-assert agrees()
-print("same")
-"""
 
 MULTIPROCESSING = """
 import multiprocessing
@@ -182,9 +136,9 @@ INSTRUCTIONS = """
 import os
 import numpy as np
 from lowfold.backend import native
-from test_contract_processes import spectral_maps
+from test_contract_processes import small_maps
 
-maps, levels = spectral_maps()
+maps, levels = small_maps()
 assert levels == {native.kernels.simd}
 np.savez(os.environ["FOUND"], **maps)
 print(native.kernels.simd)
@@ -200,14 +154,6 @@ os.cpu_count, os.sched_getaffinity = (lambda: 8), (lambda process: set(range(8))
 from lowfold.backend.resources import thread_count
 print(thread_count(None), thread_count(-1), thread_count(-2))
 """
-
-
-def test_a_forked_child_of_a_process_with_threads_gives_the_same_bits(run_script):
-    assert run_script(FORK).split() == ["same"]
-
-
-def test_a_model_fitted_before_a_fork_transforms_to_the_same_bits_in_the_child(run_script):
-    assert run_script(FITTED_BEFORE_FORK).split() == ["same"]
 
 
 def test_worker_processes_give_the_same_bits_however_they_are_started(run_script):
@@ -240,25 +186,27 @@ def test_no_fit_wakes_the_threads_of_blas(run_script):
     assert {line for line in fits if line.split()[1] != "0"} == set()
 
 
-def spectral_maps():
+def small_maps():
     """({name: embedding}, instruction sets of the reports) of more points than are solved all at once."""
-    methods = [cls for cls in lowfold.METHODS.values() if cls.__module__.startswith("lowfold.spectral")]
     X = cloud(800, 6) * np.arange(1, 7)
-    models = [model_of(cls).set_params(n_components=2).fit(X) for cls in methods]
+    models = [in_short(model_of(cls).set_params(n_components=2)).fit(X) for cls in lowfold.METHODS.values()]
     maps = {type(model).__name__: model.embedding_ for model in models}
     return maps, {model.report_.simd for model in models}
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of so few steps
 @pytest.mark.parametrize("level", ["baseline", "avx2", "avx512"])
-def test_every_instruction_set_can_be_asked_for_and_gives_the_same_spectral_maps(level, run_script, tmp_path):
+def test_every_instruction_set_can_be_asked_for_and_gives_the_same_maps(level, run_script, tmp_path):
     if level not in LEVELS:
         pytest.skip(f"this machine has no {level}")
     assert run_script(INSTRUCTIONS, LOWFOLD_SIMD=level, FOUND=str(tmp_path / "maps.npz")).split() == [level]
-    expected, _ = spectral_maps()
+    expected, _ = small_maps()
     found = np.load(tmp_path / "maps.npz")
-    assert set(found) == set(expected) >= {"PCA", "Isomap", "LLE", "LaplacianEigenmaps"}
+    assert set(found) == set(expected) == {cls.__name__ for cls in lowfold.METHODS.values()}
     for name, Y in expected.items():
-        # Rounding over the smallest gap between eigenvalues, LLE's of about 1e-6.
+        # Rounding over the smallest gap between eigenvalues, LLE's of about 1e-6. Minima of the stress are as sharp as
+        # rounding, and the force family has the same bits, as it takes the same lanes; hundreds of steps more, and one
+        # bit would make another map.
         assert np.abs(found[name] - Y).max() <= 1e-8 * np.abs(Y).max(), name
 
 

@@ -52,6 +52,29 @@ def test_scanpy_takes_the_search_as_its_own():
     np.testing.assert_allclose(found[0], found[1], atol=1e-5)
 
 
+def read_as_scanpy_does(transformer, X):
+    """(indices, distances) that scanpy takes from a search: itself, then as many others as leave n_neighbors in all."""
+    n_neighbors = transformer.get_params()["n_neighbors"]
+    graph = transformer.fit_transform(X)
+    assert bool(getattr(transformer, "index_", True))  # asked for whether it is one of pynndescent's
+    assert set(graph.getnnz(axis=1)) == {n_neighbors + 1}, "rows of unequal length are read one by one, with a warning"
+    indices, distances = (values.reshape(len(X), n_neighbors + 1) for values in (graph.indices, graph.data))
+    return indices[:, :n_neighbors], distances[:, :n_neighbors]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+def test_rows_are_as_scanpy_reads_them(dtype):
+    X = points().astype(dtype)
+    X[7] = X[3]  # two equal cells: the second has the first before itself, as scikit-learn's may too
+    found = read_as_scanpy_does(NeighborGraph(n_neighbors=15), X)
+    expected = read_as_scanpy_does(KNeighborsTransformer(n_neighbors=15), X)
+    np.testing.assert_array_equal(np.flatnonzero(found[0][:, 0] != np.arange(len(X))), [7])
+    np.testing.assert_array_equal(np.sort(found[0]), np.sort(expected[0]))
+    assert (np.diff(found[1]) >= 0).all()  # nearest first, as it cuts off the last
+    # scikit-learn's brute force would lose digits to cancellation, but so few features go to a tree.
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
+
+
 def test_the_search_says_which_share_it_finds():
     graph = NeighborGraph(n_neighbors=5, search="cells").fit(points(3000, 8))
     assert 0.98 < graph.index_.query(None, 5).recall <= 1

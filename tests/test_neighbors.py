@@ -177,7 +177,7 @@ def test_cells_reach_the_recall_they_promise_on_data_of_any_kind(name):
     true = build_index(X, search=Exact()).query(None, 15)
     found = build_index(X, search=Cells(recall=0.98)).query(None, 15)
     recall = np.mean([np.isin(a, b).mean() for a, b in zip(true.indices, found.indices, strict=True)])
-    # The sample has 256 x 15 neighbours; its estimate is off by less than 0.01 with near certainty.
+    # The sample has 384 x 15 neighbours; its estimate is off by less than 0.01 with near certainty.
     assert recall >= 0.975
     assert found.recall == pytest.approx(recall, abs=0.01)
 

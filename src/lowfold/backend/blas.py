@@ -17,8 +17,16 @@ from typing import Any
 import numpy as np
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-_lock = threading.Lock()
+
+class _Own(threading.local):
+    """How often the calling thread is inside; of all threads, it alone lives on in a child that it forks."""
+
+    inside = 0
+
+
+_lock = threading.RLock()  # re-entrant, since a signal's handler may fork while its thread holds it
 _inside = 0
+_own = _Own()
 _limit: Any = None
 
 
@@ -31,20 +39,26 @@ def single_threaded() -> Iterator[None]:
             _take_control()
             _limit = _controller().limit(limits=1, user_api="blas")
         _inside += 1
+        _own.inside += 1
     try:
         yield
     finally:
         with _lock:
             _inside -= 1
+            _own.inside -= 1
             if _inside == 0:
-                _take_control()
-                _limit.restore_original_limits()
-                _take_control()
+                _take_limit_away()
 
 
 def length(A: Any) -> float:
     """The root of the sum of the squares, in float64 and without BLAS, as NumPy's norm of a long vector is not."""
     return math.sqrt(float(np.square(A, dtype=np.float64).sum()))
+
+
+def _take_limit_away() -> None:
+    _take_control()
+    _limit.restore_original_limits()
+    _take_control()
 
 
 def _take_control() -> None:
@@ -60,11 +74,23 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _wait() -> None:
+    """Before a fork: OpenBLAS has a lock while its number of threads is set, which a child would wait for in vain."""
+    _lock.acquire()
+
+
+def _go_on() -> None:
+    _lock.release()
+
+
 def _begin_anew() -> None:
-    """In a forked child, where another thread may have held the lock."""
+    """In a forked child: threads that were inside or waited for the lock are gone."""
     global _lock, _inside
-    _lock, _inside = threading.Lock(), 0
+    others = _inside - _own.inside
+    _lock, _inside = threading.RLock(), _own.inside
+    if others and not _inside:
+        _take_limit_away()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(before=_wait, after_in_parent=_go_on, after_in_child=_begin_anew)
