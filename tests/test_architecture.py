@@ -17,7 +17,6 @@ import pytest
 
 import lowfold
 from conftest import FORCE_METHODS, name_of
-from lowfold.neighbors.interface import Settings
 from lowfold.options import parameters
 
 PACKAGE = Path(lowfold.__file__).parent
@@ -67,7 +66,6 @@ DECLARING_CLASSES = [
     for name in sorted(SOURCE.keys() - EXTRAS.keys())
     for cls in vars(importlib.import_module(name)).values()
     if getattr(cls, "__module__", None) == name
-    and cls is not Settings
     and any("option" in field.metadata for field in getattr(cls, "__dataclass_fields__", {}).values())
 ]
 

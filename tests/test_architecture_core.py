@@ -21,14 +21,12 @@ X86_MACRO = re.compile(r"defined\((__x86_64__|__(SSE|AVX|FMA|BMI)\w*__)\)")
 # Bound functions that keep the GIL, and those that do not ask for signals, each with its reason.
 KEEP_THE_GIL = {
     "supported_simd": "asks the processor once",
-    "random_bits": "some nanoseconds for each number, and no more numbers than points",
-    "Convolution.__init__": "copies an array of the grid's size once, which takes less time than one convolution",
     "PythonIndex.order": "copies a number for each point",
     "PythonIndex.cells": "a number that is there",
     "Factorisation.entries": "a number that is there",
     "Factorisation.peak": "a number that is there",
 }
-DEAF = {"column_bounds": "one pass over a few columns"}
+DEAF = {}
 
 
 def without_comments(path):

@@ -178,8 +178,11 @@ void advance(const Block<float>& Y, const Block<float>& velocity, const std::opt
 }
 
 std::tuple<NewArray<float, 1>, NewArray<float, 1>> bounds(const Matrix<float>& Y) {
+    check_fit(Y.shape(0) > 0, "bounds need at least one point");
     auto low = new_vector<float>(Y.shape(1)), high = new_vector<float>(Y.shape(1));
-    run(1, [&](const Context&) { column_bounds(view(Y), low.data(), high.data()); });
+    run(1, [&](const Context& context) {
+        alone(context, [&](Worker& worker) { column_bounds(view(Y), low.data(), high.data(), worker); });
+    });
     return {low, high};
 }
 
@@ -290,7 +293,7 @@ void bind_forces(nb::module_& m) {
                      fits = kernel.shape(axis) == (axis + 1 < size.size() ? 2 * size[axis] : size[axis] + 1);
                  if (!fits)
                      throw nb::value_error("the kernel's transform must be twice the grid's size, last axis size + 1");
-                 new (self) Convolution(size, kernel.data());
+                 run(1, [&](const Context& context) { new (self) Convolution(context, size, kernel.data()); });
              })
         .def(
             "run_inplace",

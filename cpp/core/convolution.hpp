@@ -21,7 +21,8 @@ namespace lowfold {
 /// A grid is a stack of planes of rows of columns; directions that it lacks have one node and are not padded.
 class Convolution {
    public:
-    Convolution(std::span<const std::size_t> size, const float* kernel)
+    /// Each group of wave numbers has one owner.
+    Convolution(const Context& context, std::span<const std::size_t> size, const float* kernel)
         : planes_(size.size() > 2 ? size[size.size() - 3] : 1),
           rows_(size.size() > 1 ? size[size.size() - 2] : 1),
           columns_(size.back()),
@@ -30,13 +31,14 @@ class Convolution {
           through_(size.size() > 2 ? 2 * planes_ : 1),
           kernel_(groups() * waves() * LANES) {
         const float scale = 1 / static_cast<float>(waves() * along_.size());
-        for (std::size_t group = 0; group < groups(); ++group)
+        parallel_for(context, groups(), [&](std::size_t group, Worker&) {
             for (std::size_t f = 0; f < waves(); ++f)
                 for (std::size_t lane = 0; lane < LANES; ++lane) {
                     const std::size_t k = group * LANES + lane;
                     kernel_[(group * waves() + f) * LANES + lane] =
                         k <= columns_ ? scale * kernel[f * (columns_ + 1) + k] : 0.0f;
                 }
+        });
     }
 
     std::size_t nodes() const { return planes_ * rows_ * columns_; }

@@ -67,15 +67,19 @@ inline void advance_inplace(const Context& context, const Moving& points, const 
     });
 }
 
+constexpr std::size_t ROWS_BETWEEN_CHECKS = 1 << 16;  // a fraction of a millisecond
+
 /// The smallest and the largest value of each column: low[p], high[p]. NaN is passed over.
-inline void column_bounds(MatrixView<const float> Y, float* low, float* high) {
+inline void column_bounds(MatrixView<const float> Y, float* low, float* high, Worker& worker) {
     std::copy_n(Y.row(0), Y.columns, low);
     std::copy_n(Y.row(0), Y.columns, high);
-    for (std::size_t i = 1; i < Y.rows; ++i)
+    for (std::size_t i = 1; i < Y.rows; ++i) {
+        if (i % ROWS_BETWEEN_CHECKS == 0) worker.check();
         for (std::size_t p = 0; p < Y.columns; ++p) {
             low[p] = std::min(low[p], Y.row(i)[p]);
             high[p] = std::max(high[p], Y.row(i)[p]);
         }
+    }
 }
 
 }  // namespace lowfold

@@ -194,8 +194,8 @@ void convolution_with_one_is_the_identity_and_with_anything_the_sum() {
         for (const float v : values.values) sum += static_cast<double>(v);
         for (const int threads : THREAD_COUNTS) {
             auto same = values.values, all = values.values;
-            Convolution(size, ones.data()).run_inplace(Context{threads, {}}, same.data());
-            Convolution(size, constant.data()).run_inplace(Context{threads, {}}, all.data());
+            Convolution(Context{threads, {}}, size, ones.data()).run_inplace(Context{threads, {}}, same.data());
+            Convolution(Context{threads, {}}, size, constant.data()).run_inplace(Context{threads, {}}, all.data());
             for (std::size_t at = 0; at < same.size(); ++at) {
                 expect_close(same[at], values.values[at], 1e-5, text("value ", at));
                 expect_close(all[at], sum, 1e-3, text("sum at ", at));

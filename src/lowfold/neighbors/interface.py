@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from lowfold import inputs
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.engines import Cells, Exact
-from lowfold.options import n_jobs_option, option, random_state_option
+from lowfold.options import documented, n_jobs_option, option, random_state_option
 from lowfold.types import Neighbors
 
 Metric: TypeAlias = str | Callable[..., float]
@@ -36,6 +36,7 @@ def search_option() -> Any:
     return option("auto", choices=("auto", "exact", "cells"), help="way of searching, by name or as an engine")
 
 
+@documented
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How to search, beside the data."""
