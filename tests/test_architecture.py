@@ -60,7 +60,7 @@ C_PLUS_PLUS = sorted((ROOT / "cpp").rglob("*.?pp"))
 FILES = [*SOURCE.values(), *sorted(TESTS.rglob("*.py")), *C_PLUS_PLUS]
 
 PUBLIC_CLASSES = [value for value in (getattr(lowfold, name) for name in lowfold.__all__) if inspect.isclass(value)]
-# Wherever they are, but for the arguments of build_index, whose own docstring tells of them.
+# Wherever they are.
 DECLARING_CLASSES = [
     cls
     for name in sorted(SOURCE.keys() - EXTRAS.keys())
