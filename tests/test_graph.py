@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, vstack
 from sklearn.cluster import DBSCAN
 from sklearn.manifold import Isomap
 from sklearn.neighbors import KNeighborsTransformer
@@ -28,6 +29,48 @@ def test_the_graph_equals_that_of_scikit_learn(mode, metric):
         assert a.nnz == b.nnz
         np.testing.assert_array_equal(a.indptr, b.indptr)
         np.testing.assert_allclose(a.toarray(), b.toarray(), atol=1e-7)
+
+
+def rows_at_a_distance_from_themselves():
+    """(rows, metric) under which the formula of the distance does not give 0 between a row and itself."""
+    X = points(30, 12)
+    X[11] = 0
+    X[20] = 4.0  # no direction either, where the mean is taken off
+    return {
+        "cosine": (X, "cosine"),
+        "correlation": (X, "correlation"),
+        "sparse rows": (csr_array(X), "cosine"),
+        "of yes and no": (X > 0.5, "russellrao"),
+        "a function": (X, lambda a, b: 1 + abs(a - b).sum()),
+    }
+
+
+@pytest.mark.parametrize("mode", ["distance", "connectivity"])
+@pytest.mark.parametrize("kind", rows_at_a_distance_from_themselves())
+def test_a_fitted_row_is_at_zero_from_itself_as_in_scikit_learn_under_every_metric(kind, mode):
+    X, metric = rows_at_a_distance_from_themselves()[kind]
+    graph = NeighborGraph(n_neighbors=4, metric=metric, mode=mode).fit(X)
+    together = graph.transform(X)
+    assert set(together.getnnz(axis=1)) == {4 + (mode == "distance")}
+    own = np.array([i in together.indices[together.indptr[i] : together.indptr[i + 1]] for i in range(X.shape[0])])
+    assert own.all()
+    assert (together.diagonal() == (mode == "connectivity")).all()
+    alone = vstack([graph.transform(X[i : i + 1]) for i in range(X.shape[0])])
+    np.testing.assert_array_equal(alone.toarray(), together.toarray())
+    if kind == "cosine":  # scikit-learn's has it where it is given the very array that it was fitted to
+        theirs = KNeighborsTransformer(n_neighbors=4, metric=metric, mode=mode).fit(X).transform(X)
+        np.testing.assert_array_equal(theirs.indices[theirs.indptr[11]], 11)
+        np.testing.assert_allclose(together.data, theirs.data, atol=1e-12)
+
+
+def test_rows_equal_to_each_other_are_at_zero_where_they_are_fitted_and_others_are_not():
+    X = points(12)
+    X[[2, 5]] = 0
+    graph = NeighborGraph(n_neighbors=3, metric="cosine").fit(X).transform(X[[5, 2, 0]])
+    np.testing.assert_array_equal(graph.indices[:8].reshape(2, 4), [[2, 5, 0, 1]] * 2)
+    np.testing.assert_array_equal(graph.data[:8].reshape(2, 4), [[0, 0, 1, 1]] * 2)
+    new = NeighborGraph(n_neighbors=3, metric="cosine").fit(points(12)).transform(np.zeros((1, 5)))
+    np.testing.assert_array_equal(new.data, 1)
 
 
 def test_scikit_learn_estimators_take_the_graph_as_precomputed():

@@ -12,12 +12,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
+from lowfold.backend import resources
 from lowfold.errors import ParameterError
 from lowfold.estimator import Declaring
 from lowfold.neighbors.engines import Cells, Exact
-from lowfold.neighbors.index import index_of
+from lowfold.neighbors.index import SAME_METRIC, SPATIAL_METRICS, index_of
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option, search_option
 from lowfold.options import n_jobs_option, option, random_state_option, validate
+from lowfold.training import TrainingRows
+from lowfold.types import Neighbors
 
 
 class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
@@ -25,8 +28,10 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
 
     transform(X) has a row for each row of X and a column for each fitted point. With mode="distance" it holds the
     distances to the n_neighbors nearest points and to the point itself (n_neighbors + 1 entries in all, so that a
-    method can drop the point); with mode="connectivity" ones for n_neighbors points. `index_` is the fitted search:
-    index_.query(X, k) also says which share of the neighbours it finds, as `recall`.
+    method can drop the point); with mode="connectivity" ones for n_neighbors points. A row that was fitted is at 0
+    from itself, and from rows equal to it, also where the metric says otherwise: that of a zero row under cosine is 1.
+    `index_` is the fitted search: index_.query(X, k) is by the metric alone, and says which share of the neighbours it
+    finds, as `recall`.
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS)
@@ -54,13 +59,23 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
             )
         settings = Settings(metric=self.metric, search=self.search, n_jobs=self.n_jobs, random_state=self.random_state)
         self.index_ = index_of(data, settings)
+        self._itself = self._own_places(data)
         self.n_samples_fit_ = data.n
+
+    def _own_places(self, data: inputs.Data) -> _OwnPlaces | None:
+        """Needed where a metric can tell a row from itself; distances and graphs come with their own zeros."""
+        told = isinstance(self.metric, str) and SAME_METRIC.get(self.metric, self.metric) in SPATIAL_METRICS
+        if (data.kind == inputs.ROWS and told) or data.kind in (inputs.DISTANCES, inputs.GRAPH):
+            return None
+        return _OwnPlaces(data.values, resources.thread_count(self.n_jobs))
 
     def transform(self, X: Any) -> csr_matrix:
         """Returns the graph from the rows of X to the fitted points."""
         check_is_fitted(self)
         data = self._read(X, fitting=False)
         neighbors = self.index_.query(data.values, self._entries)
+        if self._itself is not None:
+            neighbors = self._itself.restored(neighbors, data.values)
         graph = neighbors.to_csr()
         if self.mode == "connectivity":
             graph = csr_array((np.ones_like(graph.data), graph.indices, graph.indptr), shape=graph.shape)
@@ -79,3 +94,28 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class _OwnPlaces:
+    """Where each fitted row and its equals are, for metrics that do not give 0 between them."""
+
+    def __init__(self, values: Any, threads: int) -> None:
+        self._threads = threads
+        self._rows = TrainingRows(values, threads)
+        first = self._rows.find(self._rows.values, threads)  # of those equal to a row
+        self._by_first = np.argsort(first, kind="stable")
+        self._first = first[self._by_first]
+
+    def restored(self, neighbors: Neighbors, X: Any) -> Neighbors:
+        """The neighbours of the rows of X, with a 0 for each fitted row that one of them equals."""
+        apart = np.flatnonzero(neighbors.distances[:, 0] > 0)
+        first = self._rows.find(self._rows.alike(X[apart]), self._threads) if len(apart) else apart
+        indices, distances = neighbors.indices.copy(), neighbors.distances.copy()
+        for row, equal_to in zip(apart[first >= 0], first[first >= 0], strict=True):
+            begin, end = np.searchsorted(self._first, [equal_to, equal_to + 1])
+            own = self._by_first[begin:end][: neighbors.k]
+            others = ~np.isin(indices[row], own)
+            places = np.concatenate([own, indices[row][others]])[: neighbors.k]
+            distances[row] = np.concatenate([np.zeros(len(own)), distances[row][others]])[: neighbors.k]
+            indices[row] = places
+        return Neighbors(indices, distances, neighbors.n_points, neighbors.recall)
