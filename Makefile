@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find cpp src -name '*.hpp' -o -name '*.cpp' -o -name '*.py' -o -name '*.js' -o -path '*/explorer/page/*') CMakeLists.txt pyproject.toml README.md
 
-.PHONY: demo docs test lint lint-page format sanitize bench wheel-test clean
+.PHONY: demo docs test lint lint-page format sanitize arm64 bench wheel-test clean
 
 demo: $(VENV)/.installed
 	$(BIN)/lowfold demo
@@ -55,6 +55,18 @@ sanitize: $(VENV)/.environment
 	    -DLOWFOLD_CORE_TESTS=ON -DLOWFOLD_SANITIZE=$$kind && \
 	  $(BIN)/cmake --build build/sanitize-$$kind && build/sanitize-$$kind/core_tests || exit 1; \
 	done
+
+# The module and the core's tests for arm64, these run in an emulator. Debian has what it takes in the packages
+# g++-aarch64-linux-gnu and qemu-user-static.
+ARM64 = $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DCMAKE_SYSTEM_NAME=Linux \
+  -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++
+arm64: $(VENV)/.environment
+	$(ARM64) -B build/arm64 -DPython_EXECUTABLE=$(abspath $(BIN))/python \
+	  -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)
+	$(BIN)/cmake --build build/arm64
+	$(ARM64) -B build/arm64-tests -DLOWFOLD_CORE_TESTS=ON -DLOWFOLD_TEST_MARCH=armv8-a
+	$(BIN)/cmake --build build/arm64-tests
+	qemu-aarch64-static -L /usr/aarch64-linux-gnu build/arm64-tests/core_tests
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --no-build-isolation ".[bench]"

@@ -128,16 +128,17 @@ def estimator(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def start_script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts Python source in a process of its own, which can import this module; ends it with the test."""
+    """Starts Python source in a process of its own, which can import the tests' modules; ends it with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def start(source: str, **environment: str) -> subprocess.Popen[str]:
         script = tmp_path / "script.py"
         script.write_text(source)
-        path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+        tests = Path(__file__).parent
+        places = [str(tests), str(tests / "contract"), *filter(None, [os.environ.get("PYTHONPATH")])]
         process = subprocess.Popen(
             [sys.executable, str(script)],
-            env=os.environ | {"PYTHONPATH": path} | environment,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(places)} | environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from conftest import same_bits
-from lowfold.backend import reference_stress as reference
 from lowfold.backend.packed import Packed
+from lowfold.backend.reference import stress as reference
 
 TIES = ["primary", "secondary"]
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from conftest import FORCE_METHODS, SHORT, cloud, same_bits
 from lowfold import SNE, TSNE, Classical, ElasticEmbedding, Homotopy, SymmetricSNE
 from lowfold.backend import native
-from lowfold.backend import reference_forces as reference
+from lowfold.backend.reference import forces as reference
 from lowfold.force import repulsion
 from lowfold.force.law import Law
 from lowfold.force.repulsion import kernel_transform
@@ -59,6 +59,18 @@ def test_rows_whose_distances_leave_no_choice_are_uniform_over_the_nearest(kerne
     assert np.allclose(found[0, :6], 1 / 6, atol=1e-6)
     assert np.allclose(found[0, 6:], 0, atol=1e-6)
     assert np.allclose(kernels.perplexity_rows(np.zeros((1, 5)), np.array([3.0]), 1), 1 / 5)
+
+
+def test_copies_and_points_next_to_each_other_leave_every_perplexity_what_it_is(kernels):
+    # Three copies: a perplexity of 2 is out of reach, and the search for 5 begins where that for 2 has ended.
+    copies = np.concatenate([np.zeros(3), np.linspace(1, 2, 5)])[None]
+    for perplexities in ([2.0, 5.0], [5.0, 2.0], [2.0, 2.5, 7.0]):
+        wanted = reference.perplexity_rows(copies, np.array(perplexities))
+        assert np.allclose(kernels.perplexity_rows(copies, np.array(perplexities), 1), wanted, atol=2e-4)
+    for near in (1e-3, 1e-6, 1e-9, 1e-12):
+        distances = np.concatenate([near * np.linspace(0, 1, 6), np.linspace(1, 2, 5)])[None]
+        found = kernels.perplexity_rows(distances, np.array([3.0]), 1)
+        assert np.allclose(found, reference.perplexity_rows(distances, np.array([3.0])), atol=2e-4)
 
 
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (9, 8), (700, 11)])
@@ -194,13 +206,6 @@ def test_a_step_equals_the_reference(kernels, d, with_gains):
         assert (a is None and c is None) or np.allclose(a, c, atol=1e-5)
         assert a is None or same_bits(a, b)
     assert np.linalg.norm(found[0][1], axis=1).max() <= 1.5 * (1 + 1e-6)
-
-
-def test_bounds_are_those_of_each_column(kernels):
-    Y = points(1000, 3)
-    low, high = kernels.column_bounds(Y)
-    assert np.array_equal(low, Y.min(axis=0))
-    assert np.array_equal(high, Y.max(axis=0))
 
 
 # The grid in use

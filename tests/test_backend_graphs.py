@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from conftest import LEVELS, entries, same_bits
-from lowfold.backend import reference, reference_graphs
+from lowfold.backend import reference
 from lowfold.backend.native import load
 
 DTYPES = (np.float32, np.float64)
@@ -58,7 +58,7 @@ def graph_of(matrix):
 def test_the_symmetric_graph_equals_the_reference_in_every_bit(kernels, dtype, kind, shape):
     neighbors, lengths = neighbor_lists(kind, *shape, dtype)
     begin, columns, values = kernels.symmetric_graph(neighbors, lengths, 2)
-    expected = graph_of(reference_graphs.symmetric_graph(neighbors, lengths))
+    expected = graph_of(reference.symmetric_graph(neighbors, lengths))
     np.testing.assert_array_equal(begin, expected.indptr)
     np.testing.assert_array_equal(columns, expected.indices)
     assert same_bits(values, expected.data)
@@ -67,7 +67,7 @@ def test_the_symmetric_graph_equals_the_reference_in_every_bit(kernels, dtype, k
 def assert_same_ways(kernels, graph, nodes, behind, targets):
     """Equal bits: the smallest sum over paths, each added up from its start, is one number."""
     found = kernels.geodesics(entries(graph), nodes, behind, targets, 2)
-    assert same_bits(found, reference_graphs.geodesics(graph, nodes, behind, targets))
+    assert same_bits(found, reference.geodesics(graph, nodes, behind, targets))
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (9, 8), (150, 4)])
@@ -75,7 +75,7 @@ def assert_same_ways(kernels, graph, nodes, behind, targets):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_shortest_ways_between_all_points_equal_the_reference_in_every_bit(kernels, dtype, kind, shape):
     neighbors, lengths = neighbor_lists(kind, *shape, dtype)
-    graph = graph_of(reference_graphs.symmetric_graph(neighbors, lengths))
+    graph = graph_of(reference.symmetric_graph(neighbors, lengths))
     everyone = np.arange(shape[0], dtype=np.int32)
     assert_same_ways(kernels, graph, everyone[:, None], np.zeros((shape[0], 1), dtype), everyone)
 
@@ -106,9 +106,9 @@ def test_several_starts_with_a_length_behind_them_on_any_directed_graph_give_the
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_points_are_in_one_component_if_and_only_if_there_is_a_way_between_them(kernels, dtype, shape):
     for kind in GRAPHS:
-        graph = graph_of(reference_graphs.symmetric_graph(*neighbor_lists(kind, *shape, dtype)))
+        graph = graph_of(reference.symmetric_graph(*neighbor_lists(kind, *shape, dtype)))
         lowest, everyone = kernels.components(entries(graph)), np.arange(shape[0], dtype=np.int32)
-        np.testing.assert_array_equal(lowest, reference_graphs.components(graph))
+        np.testing.assert_array_equal(lowest, reference.components(graph))
         ways = kernels.geodesics(entries(graph), everyone[:, None], np.zeros((shape[0], 1), dtype), everyone, 2)
         np.testing.assert_array_equal(np.isfinite(ways), lowest[:, None] == lowest)
 
@@ -144,7 +144,7 @@ def test_barycentric_weights_equal_the_reference(kernels, dtype, kind, shape):
     for queries in (X, np.ascontiguousarray(X[::-1] + X[0] / 8), X[:1]):
         near = neighbors[: len(queries)]
         found = kernels.barycentric_weights(queries, X, near, REGULARISATION, 2)
-        expected = reference_graphs.barycentric_weights(queries, X, near, REGULARISATION)
+        expected = reference.barycentric_weights(queries, X, near, REGULARISATION)
         np.testing.assert_allclose(found, expected, rtol=0, atol=WEIGHTS * np.abs(expected).max())
         np.testing.assert_allclose(found.sum(axis=1), 1, rtol=0, atol=WEIGHTS)
 
@@ -167,7 +167,7 @@ BLOCK_CASES.remove(("hessian_blocks", "duplicates"))
 def test_blocks_equal_the_reference(kernels, dtype, name, kind, shape):
     X, neighbors = neighborhoods(kind, *shape[:3], dtype)
     options = (shape[3], REGULARISATION) if name == "modified_blocks" else (shape[3],)
-    expected = getattr(reference_graphs, name)(X, neighbors, *options)
+    expected = getattr(reference, name)(X, neighbors, *options)
     found = getattr(kernels, name)(X, neighbors, *options, 2)
     np.testing.assert_allclose(found, expected, rtol=0, atol=BLOCKS * np.abs(expected).max())
 
@@ -176,7 +176,7 @@ def test_blocks_equal_the_reference(kernels, dtype, name, kind, shape):
 def test_points_on_a_line_have_one_tangent_direction_however_many_are_asked_for(kernels, name):
     X = np.random.default_rng(0).integers(-50, 50, (30, 1)) * np.array([[1.0, -2.0, 3.0]])
     near = np.array([np.random.default_rng(i).permutation(30)[:8] for i in range(30)], np.int32)
-    expected = getattr(reference_graphs, name)(X, near, 1)
+    expected = getattr(reference, name)(X, near, 1)
     np.testing.assert_allclose(getattr(kernels, name)(X, near, 2, 2), expected, rtol=0, atol=BLOCKS)
 
 
@@ -196,7 +196,7 @@ def test_aligned_blocks_are_their_sum_in_the_order_of_the_patches(points, rows, 
     begin, columns, values = load(level).align(patches, blocks, points, 3)
     found = csr_array((values, columns, begin), shape=(points, points))
     assert found.has_canonical_format
-    np.testing.assert_array_equal(found.toarray(), reference_graphs.align(patches, blocks, points))
+    np.testing.assert_array_equal(found.toarray(), reference.align(patches, blocks, points))
 
 
 def graph_calls(kernels, dtype):

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import entries, same_bits
-from lowfold.backend import reference, reference_graphs
+from lowfold.backend import reference
 
 DTYPES = (np.float32, np.float64)
 
@@ -91,14 +91,14 @@ def test_a_sparse_matrix_in_another_order_equals_the_reference(kernels, dtype, n
     begin, columns, values = kernels.permuted(entries(A), order, True, 2)
     found = csr_array((values, columns, begin), shape=A.shape)
     assert found.has_canonical_format  # the columns of a row ascend
-    np.testing.assert_array_equal(found.toarray(), reference_graphs.permuted(A, order))
+    np.testing.assert_array_equal(found.toarray(), reference.permuted(A, order))
     plain = kernels.permuted(entries(A), order, False, 2)
     np.testing.assert_array_equal(plain[2], A[order].data, "as they stood in A")
     unsorted = csr_array((plain[2], plain[1], plain[0]), shape=A.shape)
     np.testing.assert_array_equal(unsorted.toarray(), found.toarray())
     scale = np.random.default_rng(3).random(n).astype(dtype)
     scaled = kernels.scaled_values(entries(A), scale, 2)
-    np.testing.assert_allclose(scaled, reference_graphs.scaled_values(A, scale), rtol=1e-6)
+    np.testing.assert_allclose(scaled, reference.scaled_values(A, scale), rtol=1e-6)
     for threads in (1, 3, 8):
         assert all(
             same_bits(a, b)
@@ -111,7 +111,7 @@ def test_a_sparse_matrix_in_another_order_equals_the_reference(kernels, dtype, n
 def test_the_order_of_a_graph_is_cuthill_and_mckees(kernels, n):
     A = csr_array(symmetric_matrix(n, np.float64) + symmetric_matrix(n, np.float64, seed=1))
     order = kernels.banded_order(entries(A))
-    np.testing.assert_array_equal(order, reference_graphs.banded_order(A))
+    np.testing.assert_array_equal(order, reference.banded_order(A))
     assert np.array_equal(np.sort(order), np.arange(n))
 
 
@@ -141,7 +141,7 @@ def test_the_polynomial_of_a_matrix_equals_the_reference(kernels, dtype, n, colu
     A = symmetric_matrix(n, dtype)
     V = np.random.default_rng(1).standard_normal((n, columns)).astype(dtype)
     ends = (-1.0, 0.5, 1.0)
-    expected = reference_graphs.chebyshev(A.astype(np.float64), V.astype(np.float64), ends, degree)
+    expected = reference.chebyshev(A.astype(np.float64), V.astype(np.float64), ends, degree)
     kernels.chebyshev_inplace(entries(A), V, ends, degree, 2)
     np.testing.assert_allclose(V, expected, rtol=0, atol=ROUNDING[dtype] * degree)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import same_bits
-from lowfold.backend import reference, reference_ranks
+from lowfold.backend import reference
 
 DTYPES = (np.float32, np.float64)
 SHAPES = {"random": (60, 5), "ties": (60, 3), "collapsed": (400, 2), "few": (3, 1), "many": (120, 4)}
@@ -31,7 +31,7 @@ def test_coranking_equals_the_reference(kernels, dtype, kind, area):
     rows = np.arange(0, len(X), 3, dtype=np.int32)[:20]
     ks = np.unique(np.array([1, min(7, len(X) - 2), len(X) // 2, len(X) - 2], np.int64))
     found = kernels.coranking(X, Y, rows, ks, (False, area), 2)
-    wanted = reference_ranks.coranking(X.astype(float), Y.astype(float), rows, ks, (False, area))
+    wanted = reference.coranking(X.astype(float), Y.astype(float), rows, ks, (False, area))
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-9)  # sums of up to n^2 / 2 halves
 
@@ -73,9 +73,7 @@ def test_squared_distances_equal_the_reference_and_are_symmetric_in_every_bit(ke
     X = np.random.default_rng(1).standard_normal(shape).astype(dtype)
     everyone = np.arange(len(X), dtype=np.int32)
     D = kernels.squared_distances(X, everyone, 2)
-    np.testing.assert_allclose(
-        D, reference_ranks.squared_distances(X, everyone), rtol=1e-5 if dtype == np.float32 else 1e-13
-    )
+    np.testing.assert_allclose(D, reference.squared_distances(X, everyone), rtol=1e-5 if dtype == np.float32 else 1e-13)
     assert same_bits(D, np.ascontiguousarray(D.T))
 
 

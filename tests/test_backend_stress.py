@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from conftest import same_bits
-from lowfold.backend import reference_stress as reference
 from lowfold.backend.packed import Packed
+from lowfold.backend.reference import stress as reference
 
 LAWS = [("unit", 1.0), ("inverse", 0.25), ("inverse", np.inf), ("given", 1.0)]
 SIZES = [1, 2, 63, 64, 65, 129, 700]  # around the side of a tile, and above the columns that are summed at once

@@ -11,7 +11,7 @@ import lowfold
 from conftest import cloud, same_bits
 from lowfold import MDS, ClassicalMDS, GradientDescent, Majorisation, Nonmetric, Sammon, Starts, stresses
 from lowfold.backend import native
-from lowfold.backend import reference_stress as reference
+from lowfold.backend.reference import stress as reference
 
 METHODS = {
     "metric": MDS(),

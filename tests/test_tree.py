@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from conftest import FORCE_METHODS, SHORT, same_bits
 from lowfold import TSNE, Classical, Exact, ParameterError, SymmetricSNE, Tree
-from lowfold.backend import reference_tree as reference
+from lowfold.backend.reference import tree as reference
 from lowfold.force.law import CAUCHY, GAUSSIAN
 from lowfold.force.repulsion import ExactEngine, TreeEngine
 

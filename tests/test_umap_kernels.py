@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from conftest import cloud, same_bits
 from lowfold import build_index
-from lowfold.backend import reference_layout as reference
+from lowfold.backend.reference import layout as reference
 
 CURVE = (1.5, 0.9, 1.0)
 

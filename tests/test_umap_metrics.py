@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
 
 from conftest import cloud, same_bits
 from lowfold import UMAP, Epochs
-from lowfold.backend import reference_layout as reference
+from lowfold.backend.reference import layout as reference
 from lowfold.neighbors.index import DIRECTION_METRICS, SPATIAL_METRICS
 
 OF_BITS = {"dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule"}

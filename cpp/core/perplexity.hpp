@@ -46,6 +46,7 @@ class PerplexityRow {
    private:
     static constexpr std::size_t WIDTH = 16;
     static constexpr int MOST_STEPS = 60;
+    static constexpr float SMALLEST = 87;  // as far as `exponential` reaches
     static constexpr double TOLERANCE = 1e-5, MOST_LOG = 80, LARGEST_STEP = 3;
     using Lanes = Wide<float>;
 
@@ -79,8 +80,11 @@ class PerplexityRow {
         const auto minus_b = static_cast<float>(-b);
         for (std::size_t j = 0; j < squares_.size(); j += WIDTH) {
             const auto s = load_lanes(&squares_[j]);
-            Lanes w = exponential(s * minus_b);
+            const Lanes exponent = s * minus_b;
+            Lanes w = exponential(exponent);
             store(&weights_[j], w);
+            // What is too small to be told from 0 would weigh b^2 s^2 times as much in the variance as it should.
+            w = exponent > -SMALLEST ? w : Lanes{};
             if (j + WIDTH > k_)
                 for (std::size_t lane = k_ - j; lane < WIDTH; ++lane) w[lane] = 0;
             weight += w;

@@ -36,7 +36,7 @@ class MakeConvolution(Protocol):
 
 
 class ForceKernels(Protocol):
-    """The kernels of the force family; `backend/reference_forces.py` says in NumPy what each returns."""
+    """The kernels of the force family; `backend/reference` says in NumPy what each returns."""
 
     Convolution: MakeConvolution
 
@@ -129,7 +129,7 @@ PairOrder: TypeAlias = tuple[Indices, Indices, NDArray[np.int64], NDArray[np.flo
 
 
 class StressKernels(Protocol):
-    """The kernels of the stress family; `backend/reference_stress.py` says in NumPy what each returns.
+    """The kernels of the stress family; `backend/reference` says in NumPy what each returns.
 
     One pass over the pairs gives sum_j w_ij (1 - delta_ij / d_ij)(y_i - y_j) and sum_j w_ij (d_ij - delta_ij)^2 of each
     point, and sum w d^2. The deltas come as a matrix of which half is read, packed, or as rows to be measured, with the
@@ -177,7 +177,7 @@ class StressKernels(Protocol):
 
 
 class MetricKernels(Protocol):
-    """The kernels that judge an embedding; `backend/reference_ranks.py` says in NumPy what each returns."""
+    """The kernels that judge an embedding; `backend/reference` says in NumPy what each returns."""
 
     def coranking(
         self, X: Floats, Y: Floats, rows: Indices, ks: NDArray[np.int64], how: tuple[bool, bool], threads: int, /

@@ -65,7 +65,7 @@ class MakeFactorisation(Protocol):
 
 
 class Kernels(ForceKernels, StressKernels, MetricKernels, Protocol):
-    """The kernels of one instruction set; `backend/reference.py` says in NumPy what each returns."""
+    """The kernels of one instruction set; `backend/reference` says in NumPy what each returns."""
 
     simd: str
     Index32: MakeIndex

@@ -79,6 +79,15 @@ def scaled_values(A: csr_array, scale: Floats) -> Floats:
     return scale[rows] * A.data * scale[A.indices]
 
 
+def sparse_times(A: csr_array, V: Floats) -> NDArray[np.float64]:
+    """A V in float64, row by row."""
+    out = np.zeros((A.shape[0], V.shape[1]))
+    for i in range(A.shape[0]):
+        row = slice(A.indptr[i], A.indptr[i + 1])
+        out[i] = A.data[row].astype(np.float64) @ V[A.indices[row]]
+    return out
+
+
 def chebyshev(A: csr_array, V: Floats, ends: tuple[float, float, float], degree: int) -> Floats:
     """T(A') V / T(top'), with x' = (x - c) / e the map of [low, high] to [-1, 1]."""
     low, high, top = ends
@@ -160,15 +169,22 @@ def align(patches: Indices, blocks: NDArray[np.float64], points: int) -> NDArray
     return M
 
 
-def solved(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A^-1 B by Gauss's elimination without exchange of rows: A = L U, L y = B, U x = y."""
-    U, y = A.copy(), B.copy()
-    n = len(A)
-    for q in range(n):
-        factors = U[q + 1 :, q] / U[q, q]
-        U[q + 1 :] -= np.outer(factors, U[q])
-        y[q + 1 :] -= np.outer(factors, y[q])
-    x = np.empty_like(y)
-    for q in reversed(range(n)):
-        x[q] = (y[q] - U[q, q + 1 :] @ x[q + 1 :]) / U[q, q]
+def factorise(A: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(L, U) with A = L U, by Gauss's elimination without exchange of rows."""
+    L, U = np.eye(len(A)), A.copy()
+    for q in range(len(A)):
+        L[q + 1 :, q] = U[q + 1 :, q] / U[q, q]
+        U[q + 1 :] -= np.outer(L[q + 1 :, q], U[q])
+    return L, U
+
+
+def solve(A: NDArray[np.float64], B: NDArray[np.float64], transposed: bool) -> NDArray[np.float64]:
+    """A^-1 B, L y = B and U x = y; or A^-T B, U^T y = B and L^T x = y."""
+    L, U = factorise(A)
+    lower, upper = (U.T, L.T) if transposed else (L, U)
+    y, x = np.empty_like(B), np.empty_like(B)
+    for q in range(len(A)):
+        y[q] = (B[q] - lower[q, :q] @ y[:q]) / lower[q, q]
+    for q in reversed(range(len(A))):
+        x[q] = (y[q] - upper[q, q + 1 :] @ x[q + 1 :]) / upper[q, q]
     return x

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowfold.backend.reference.rows import unpacked
 from lowfold.types import Floats, Indices
 
 UNIT, INVERSE, GIVEN = "unit", "inverse", "given"
@@ -78,6 +79,20 @@ def stress_of_matrix(
     g = W * e / np.where(d > 0, d, 1.0)
     G = g.sum(axis=1)[:, None] * Y - g @ Y.astype(np.float64)
     return G, (W * e**2).sum(axis=1), float((W * d**2).sum() / 2)
+
+
+def stress_of_packed(
+    deltas: Floats, weights: Floats | None, Y: Floats, law: tuple[str, float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """The same of the matrix whose strips are given."""
+    return stress_of_matrix(unpacked(deltas, len(Y)), weights, Y, law)
+
+
+def stress_of_rows(
+    X: Floats, weights: Floats | None, Y: Floats, law: tuple[str, float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """The same of the distances between rows, in their type."""
+    return stress_of_matrix(cross_distances(X, X).astype(X.dtype), weights, Y, law)
 
 
 def guttman(deltas: Floats, W: Floats, Y: Floats) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from lowfold.backend.embedding_protocol import GridShape, LawCode
 from lowfold.types import Floats, Indices
 
 MIN_GAIN = 0.01
+MOST_STEPS, SHORTEST_SHARE, ARRIVED = 100, 1e-3, 1e-4  # of a new point; it has arrived when a step is so short
 
 
 def weight(law: LawCode, r: Any) -> Any:
@@ -116,6 +117,11 @@ def convolved(values: Floats, size: tuple[int, ...], kernel: Floats) -> Floats:
     return np.fft.irfftn(waves, s=double, axes=axes)[tuple(slice(side) for side in size)].ravel()
 
 
+def column_bounds(Y: Floats) -> tuple[Floats, Floats]:
+    """The smallest and the largest value of each column."""
+    return Y.min(axis=0), Y.max(axis=0)
+
+
 def advance(
     Y: Floats, velocity: Floats, gains: Floats | None, forces: tuple[Floats, Floats, Floats], how: tuple[float, ...]
 ) -> tuple[Floats, Floats, Floats | None]:
@@ -131,6 +137,45 @@ def advance(
     velocity = velocity * np.where(length > limit, limit / np.maximum(length, 1e-30), 1)
     Y = Y + velocity
     return Y - Y.mean(axis=0), velocity, gains
+
+
+def placed(
+    points: tuple[Floats, Indices, Floats],
+    frozen: tuple[Floats, Floats | None],
+    law: LawCode,
+    strength: float,
+    field: tuple[Floats, GridShape] | None,
+) -> Floats:
+    """Each new point at a minimum of sum_j p_j (-log w(|y - y_j|^2)) + log phi(y), or strength phi(y) where that is
+    given; phi is the field of the frozen points, or of a grid.
+
+    Steps against the gradient divided by the stiffness of the springs, 2 sum_j p_j pull(r_j): shorter where it rises.
+    """
+    others, charges = frozen
+
+    def energy(y: Any, near: Any, p: Any) -> tuple[float, Any, float]:
+        """(energy, gradient, stiffness) at y."""
+        here = gather(*field, y[None]) if field is not None else exact_field(others, charges, law, y[None])
+        phi, slope = here[0][0], here[1][0]
+        away = y - others[near].astype(np.float64)
+        r = (away**2).sum(axis=1)
+        springs = 2 * p * pull(law, r)
+        cost = (p * -np.log(weight(law, r))).sum() + (strength * phi if strength > 0 else np.log(phi))
+        return cost, springs @ away + slope * (strength if strength > 0 else 1 / phi), springs.sum()
+
+    out = points[0].astype(np.float64)
+    for i, (near, p) in enumerate(zip(points[1], points[2].astype(np.float64), strict=True)):
+        share, (cost, gradient, stiffness) = 1.0, energy(out[i], near, p)
+        for _ in range(MOST_STEPS):
+            move = share * gradient / stiffness
+            if share <= SHORTEST_SHARE or np.linalg.norm(move) <= ARRIVED:
+                break
+            after = energy(out[i] - move, near, p)
+            if after[0] < cost:
+                out[i], (cost, gradient, stiffness), share = out[i] - move, after, min(1.0, 1.5 * share)
+            else:
+                share /= 2
+    return out
 
 
 def _around(y: Any, shape: GridShape) -> tuple[list[Any], list[Any], list[Any]]:

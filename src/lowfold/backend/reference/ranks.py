@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.backend.reference import distances
+from lowfold.backend.reference.rows import distances
 from lowfold.types import Floats, Indices
 
 

@@ -1,4 +1,4 @@
-"""Every kernel in NumPy, written to be read: the specification of the C++ one of the same name."""
+"""Rows of numbers: products, neighbours, directions, fingerprints, and random bits."""
 
 from __future__ import annotations
 
@@ -51,12 +51,17 @@ def symmetric_times(A: Floats, V: Floats) -> NDArray[np.float64]:
 
 def packed_times(A: Floats, V: Floats) -> NDArray[np.float64]:
     """A V in float64, for the symmetric A whose strips of STRIP rows are given one after another."""
-    n, begin, full = len(V), 0, np.zeros((len(V), len(V)), A.dtype)
+    return times(unpacked(A, len(V)), V)
+
+
+def unpacked(A: Floats, n: int) -> Floats:
+    """The symmetric matrix of n rows whose strips are given: of STRIP rows, each from its first row's diagonal on."""
+    begin, full = 0, np.zeros((n, n), A.dtype)
     for first in range(0, n, STRIP):
         rows = full[first : first + STRIP, first:]
         rows[:] = A[begin : begin + rows.size].reshape(rows.shape)
         begin += rows.size
-    return symmetric_times(full, V)
+    return np.triu(full) + np.triu(full, 1).T
 
 
 def distances(X: Floats, Y: Floats, metric: str) -> NDArray[np.float64]:
@@ -68,6 +73,11 @@ def distances(X: Floats, Y: Floats, metric: str) -> NDArray[np.float64]:
         return np.abs(difference).max(axis=2)
     squared = (difference**2).sum(axis=2)
     return {"euclidean": np.sqrt(squared), "sqeuclidean": squared, "cosine": squared / 2}[metric]
+
+
+def calibrate(X: Floats, subset: Indices, k: int, metric: str) -> Indices:
+    """The true neighbours of some of the points; the reach at which cells find each is not told here."""
+    return search(X, None, k, metric)[0][subset]
 
 
 def search(X: Floats, queries: Floats | None, k: int, metric: str) -> tuple[Indices, NDArray[np.float64]]:

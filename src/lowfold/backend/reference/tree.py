@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lowfold.backend.embedding_protocol import LawCode
-from lowfold.backend.reference_forces import exact_field, pull
+from lowfold.backend.reference.forces import exact_field, pull
 from lowfold.types import Floats
 
 LANES_BYTES = 64  # of a leaf's coordinates in one direction
