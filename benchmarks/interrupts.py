@@ -16,6 +16,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from scipy.sparse import csr_array
+
 import data
 import lowfold
 import measure
@@ -27,13 +29,16 @@ IN_CHILD = "interrupted"
 MNIST, REDUCED, FLOW = "mnist", "mnist50", "flow_1m"
 
 # Others by their defaults.
-MODELS = {"DiffusionMap of nearest points": lambda: lowfold.DiffusionMap(graph="nearest", sigma="local")}
+MODELS = {
+    "DiffusionMap of nearest points": lambda: lowfold.DiffusionMap(graph="nearest", sigma="local"),
+    "ClassicalMDS of Manhattan distances": lambda: lowfold.ClassicalMDS(metric="manhattan"),
+}
 
 # The method, the data and how many rows of them: as large as a person would still wait for.
 FITS = (
     ("PCA", MNIST, 70_000),
     ("KernelPCA", REDUCED, 12_000),
-    ("ClassicalMDS", REDUCED, 12_000),
+    ("ClassicalMDS of Manhattan distances", REDUCED, 12_000),
     ("Isomap", REDUCED, 20_000),
     ("LLE", REDUCED, 20_000),
     ("ModifiedLLE", REDUCED, 10_000),
@@ -52,8 +57,9 @@ FITS = (
     ("UMAP", REDUCED, 70_000),
     ("UMAP", FLOW, 1_000_000),
 )
-TRANSFORMS = ("PCA", "Isomap", "LLE", "LaplacianEigenmaps", "DiffusionMap", "TSNE", "UMAP")
 SEARCHES = (("exact", REDUCED, 70_000), ("cells", FLOW, 1_000_000), ("cells", MNIST, 70_000))
+# By scikit-learn: exactly, whatever the number of rows.
+METRICS = ("mahalanobis", "braycurtis", "canberra", "sparse cosine")
 
 
 def main() -> None:
@@ -71,10 +77,12 @@ def works(*, smoke: bool) -> dict[str, Callable[[], Callable[[], Any]]]:
     named: dict[str, Callable[[], Callable[[], Any]]] = {}
     for method, source, rows in FITS:
         named[f"Ctrl-C: {method}, {source} {rows:,}"] = partial(_fit, method, source, rows, smoke)
-    for method in TRANSFORMS:
+    for method in (cls.__name__ for cls in lowfold.METHODS.values()):
         named[f"Ctrl-C: transform of 60,000 rows by {method}, {REDUCED}"] = partial(_transform, method, smoke)
     for engine, source, rows in SEARCHES:
         named[f"Ctrl-C: neighbours ({engine}), {source} {rows:,}"] = partial(_search, engine, source, rows, smoke)
+    for metric in METRICS:
+        named[f"Ctrl-C: neighbours ({metric}), {REDUCED} 20,000"] = partial(_measured, metric, smoke)
     return named
 
 
@@ -133,6 +141,12 @@ def _transform(method: str, smoke: bool) -> Callable[[], Any]:
 def _search(engine: str, source: str, rows: int, smoke: bool) -> Callable[[], Any]:
     X = _rows(source, rows, smoke)
     return lambda: lowfold.build_index(X, search=engine).query(None, 15)
+
+
+def _measured(metric: str, smoke: bool) -> Callable[[], Any]:
+    X, name = _rows(REDUCED, 20_000, smoke), metric.split()[-1]
+    index = lowfold.build_index(X if name == metric else csr_array(X), metric=name)
+    return partial(index.query, None, 15)
 
 
 def _rows(source: str, rows: int, smoke: bool) -> Any:
