@@ -39,11 +39,13 @@ def adversarial(name: str, n: int, d: int, dtype: type, seed: int = 0) -> np.nda
 @dataclass(frozen=True)
 class Pair:
     """What the kernel gives and what its reference does: arrays that agree but for rounding, in every bit where
-    `close` is 0, by default as far as sums of some hundred terms in the type of the data do."""
+    `close` is 0, by default as far as sums of some hundred terms in the type of the data do. What rounding leaves is
+    in proportion to the largest number of an array, or to `each` of its numbers."""
 
     found: Any
     wanted: Any
     close: float | None = None
+    each: bool = False
 
 
 @dataclass(frozen=True)

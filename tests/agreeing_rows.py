@@ -33,15 +33,20 @@ def directions(kernels, data):
 
 
 def nearest(found, wanted, X, queries):
-    """Distances, and those to the points that are named: rounding can exchange equally near ones."""
-    named = [reference.distances(q[None], X[row], "euclidean")[0] for q, row in zip(queries, found[0], strict=True)]
-    return Pair((found[1], np.array(named)), (wanted[1], wanted[1]))
+    """Distances, and those to the points that are named, each of them once and ties by index: rounding can exchange
+    equally near ones."""
+    indices, distances = found
+    named = [reference.distances(q[None], X[row], "euclidean")[0] for q, row in zip(queries, indices, strict=True)]
+    assert all(len(set(row)) == len(row) for row in indices)
+    assert (np.diff(indices, axis=1)[np.diff(distances, axis=1) == 0] > 0).all()
+    return Pair((distances, np.array(named)), (wanted[1], wanted[1]), each=True)
 
 
 @case
 def search(kernels, data):
     X = data.rows()
     found = index_of(kernels, data, by_bytes=True).search(None, None, 9, 1.0, 1.0, 2)
+    assert not (found[0] == np.arange(data.n)[:, None]).any(), "a point is not its own neighbour"
     return nearest(found, reference.search(X, None, 9, "euclidean"), X, X)
 
 
@@ -57,7 +62,7 @@ def calibrate(kernels, data):
         own = zip(X[subset], rows, strict=True)
         return np.array([reference.distances(x[None], X[row], "euclidean")[0] for x, row in own])
 
-    return Pair((lengths(indices), again), (lengths(wanted), indices))
+    return Pair((lengths(indices), again), (lengths(wanted), indices), each=True)
 
 
 @case

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -36,6 +37,20 @@ def test_both_ways_to_start_the_command_give_its_exit_codes(way, tmp_path):
         assert ended.stderr.startswith(err)
         assert bool(ended.stdout) == bool(out), "nothing is said where nothing is done"
         assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("arguments", [["methods"], ["--help"]])
+def test_kernels_that_there_are_not_are_named_in_one_line(arguments):
+    ended = subprocess.run(
+        [*WAYS["module"], *arguments],
+        env=os.environ | {"LOWFOLD_SIMD": "sse9"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("lowfold: LOWFOLD_SIMD=sse9 was asked for")
+    assert len(ended.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

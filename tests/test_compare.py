@@ -103,3 +103,11 @@ def test_a_shared_search_keeps_few_indices_and_counts_all_searches():
         assert shared.searches == 2 * MOST_INDICES, "the last ones are still known"
         Isomap(n_neighbors=6, random_state=0).fit(X)
         assert shared.searches == 2 * MOST_INDICES + 1, "the first one is not"
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis", "euclidean"])
+def test_the_largest_component_is_mapped_as_alone(metric):
+    X = np.vstack([cloud(60, 3) * [1, 5, 0.2], cloud(20, 3, seed=1) + np.array([100, 0, 0])])
+    model = Isomap(metric=metric, components="largest", n_neighbors=6)
+    alone = model.fit_transform(X)
+    assert same_bits(compare(X, {"map": Isomap(**model.get_params())}).maps["map"], alone)

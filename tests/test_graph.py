@@ -42,12 +42,16 @@ def rows_at_a_distance_from_themselves():
         "sparse rows": (csr_array(X), "cosine"),
         "of yes and no": (X > 0.5, "russellrao"),
         "a function": (X, lambda a, b: 1 + abs(a - b).sum()),
+        # Others are at 0 too, or at less than rounding leaves of a row's own distance.
+        "parallel rows": (np.linspace(1, 2, 30)[:, None] * X[:1], "cosine"),
+        "sparse parallel rows": (csr_array(np.linspace(1, 2, 30)[:, None] * X[:1]), "cosine"),
+        "of as many as none": (X > 0.5, "yule"),
     }
 
 
 @pytest.mark.parametrize("mode", ["distance", "connectivity"])
 @pytest.mark.parametrize("kind", rows_at_a_distance_from_themselves())
-def test_a_fitted_row_is_at_zero_from_itself_as_in_scikit_learn_under_every_metric(kind, mode):
+def test_a_fitted_row_is_at_zero_from_itself_also_where_the_metric_says_otherwise(kind, mode):
     X, metric = rows_at_a_distance_from_themselves()[kind]
     graph = NeighborGraph(n_neighbors=4, metric=metric, mode=mode).fit(X)
     together = graph.transform(X)
@@ -69,6 +73,10 @@ def test_rows_equal_to_each_other_are_at_zero_where_they_are_fitted_and_others_a
     graph = NeighborGraph(n_neighbors=3, metric="cosine").fit(X).transform(X[[5, 2, 0]])
     np.testing.assert_array_equal(graph.indices[:8].reshape(2, 4), [[2, 5, 0, 1]] * 2)
     np.testing.assert_array_equal(graph.data[:8].reshape(2, 4), [[0, 0, 1, 1]] * 2)
+    many = np.vstack([points(12), np.zeros((9, 5))])  # more than there is room for: the first of them
+    graph = NeighborGraph(n_neighbors=3, metric="cosine").fit(many).transform(many[-1:])
+    np.testing.assert_array_equal(graph.indices, [12, 13, 14, 15])
+    np.testing.assert_array_equal(graph.data, 0)
     new = NeighborGraph(n_neighbors=3, metric="cosine").fit(points(12)).transform(np.zeros((1, 5)))
     np.testing.assert_array_equal(new.data, 1)
 

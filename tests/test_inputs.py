@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, coo_matrix, csc_array, csc_matrix, csr_array
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer
 
-from conftest import ESTIMATORS, cloud, dense, model_of, name_of, place, same_bits
+from conftest import ESTIMATORS, cloud, declared, dense, in_short, model_of, name_of, place, same_bits
 from lowfold import DataError, LowfoldError, NeighborGraph, inputs
 from lowfold.estimator import Declaring
 from lowfold.options import option
@@ -244,3 +244,15 @@ def test_dense_and_sparse_rows_with_the_same_numbers_get_the_same_places(cls, fi
     model, expected = model_of(cls).fit(fitted(X)), model_of(cls).fit(X)
     # Sparse products round otherwise than dense ones.
     np.testing.assert_allclose(place(model, asked(new)), place(expected, new), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_new_rows_may_be_sparse_where_the_training_rows_are_not_and_the_other_way_round(method, metric):
+    if inputs.SPARSE_ROWS not in method.accepts or (metric != "euclidean" and "metric" not in declared(method)):
+        pytest.skip("it takes no sparse rows, or has no metric")
+    X, new = cloud(60), cloud(6, seed=1)
+    more = {} if metric == "euclidean" else {"metric": metric}
+    for given in (X, csr_array(X)):
+        model = in_short(model_of(method, **more)).fit(given)
+        dense, sparse = model.transform(new), model.transform(csr_array(new))
+        np.testing.assert_allclose(sparse, dense, rtol=1e-6, atol=1e-9 * np.abs(model.embedding_).max())

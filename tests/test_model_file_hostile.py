@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 import lowfold
-from conftest import cloud, model_of, name_of
+from conftest import cloud, model_of
 from lowfold import METHODS, FileError, load, save
 from lowfold.model_file import container
 
@@ -17,15 +18,31 @@ DAMAGED = 80  # copies of each file
 HOSTILE = 60
 
 
-def saved(cls, path):
-    save(model_of(cls).fit(cloud(40)), path)
+# Every method, and other indices than theirs: with directions and without, with copies, and neighbours themselves.
+MODELS = {name: partial(model_of, cls) for name, cls in METHODS.items()} | {
+    "directions": partial(model_of, lowfold.Isomap, metric="cosine"),
+    "neighbors": partial(model_of, lowfold.NeighborGraph),
+    "neighbors by direction": partial(model_of, lowfold.NeighborGraph, metric="cosine"),
+    "neighbors of copies": partial(model_of, lowfold.NeighborGraph, metric="manhattan"),
+}
+
+
+def points(name):
+    X = cloud(40)
+    if name.endswith("by direction"):
+        X[7] = 0
+    return np.concatenate([X, np.tile(X[:1], (300, 1))]) if name.endswith("copies") else X
+
+
+def saved(name, path):
+    save(MODELS[name]().fit(points(name)), path)
     return path
 
 
-@pytest.mark.parametrize("cls", METHODS.values(), ids=name_of)
+@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore")
-def test_a_damaged_file_is_an_error(cls, tmp_path):
-    whole = bytearray(saved(cls, tmp_path / "m").read_bytes())
+def test_a_damaged_file_is_an_error(name, tmp_path):
+    whole = bytearray(saved(name, tmp_path / "m").read_bytes())
     rng = np.random.default_rng(0)
     refused = 0
     for number in range(DAMAGED):
@@ -46,7 +63,7 @@ def test_a_damaged_file_is_an_error(cls, tmp_path):
 
 
 def test_every_flipped_bit_of_an_array_is_noticed(tmp_path):
-    path = saved(lowfold.PCA, tmp_path / "m")
+    path = saved("pca", tmp_path / "m")
     content = bytearray(path.read_bytes())
     header, _ = container.read(path)
     start = len(content) - header["size"]
@@ -102,18 +119,17 @@ def _spoilt(array, rng):
 
 
 SCRIPT = """
-import json, sys, warnings
+import json, warnings
 import numpy as np
 import lowfold
-from conftest import cloud, model_of
+from conftest import cloud
 from lowfold.model_file import container
 from test_model_file_hostile import HOSTILE, mutate, saved
 import copy, pathlib, tempfile
 
 warnings.simplefilter("ignore")
-cls = lowfold.METHODS[sys.argv[1] if len(sys.argv) > 1 else METHOD]
 folder = pathlib.Path(tempfile.mkdtemp())
-header, arrays = container.read(saved(cls, folder / "m"))
+header, arrays = container.read(saved(METHOD, folder / "m"))
 rng = np.random.default_rng(7)
 new = np.concatenate([cloud(5, seed=1), cloud(40)[:2]])
 counts = {"refused": 0, "used": 0, "failed": 0}
@@ -137,7 +153,7 @@ print(json.dumps(counts))
 """
 
 
-@pytest.mark.parametrize("name", list(METHODS))
+@pytest.mark.parametrize("name", MODELS)
 def test_a_hostile_file_is_an_error_and_never_a_crash(name, run_script):
     counts = json.loads(run_script(f"METHOD = {name!r}\n" + SCRIPT))  # a crash would end the process with a signal
     assert sum(counts.values()) == HOSTILE
@@ -145,7 +161,7 @@ def test_a_hostile_file_is_an_error_and_never_a_crash(name, run_script):
 
 
 def test_classes_from_elsewhere_are_never_made(tmp_path):
-    path = saved(lowfold.PCA, tmp_path / "m")
+    path = saved("pca", tmp_path / "m")
     header, arrays = container.read(path)
     for name in ("os.system", "builtins.eval", "pathlib.Path", "lowfold.cli.main", "lowfold.model_file.codec.Decoder"):
         changed = copy.deepcopy(header)
@@ -156,7 +172,7 @@ def test_classes_from_elsewhere_are_never_made(tmp_path):
 
 
 def test_indices_outside_of_the_points_are_refused(tmp_path):
-    path = saved(lowfold.Isomap, tmp_path / "m")
+    path = saved("isomap", tmp_path / "m")
     header, arrays = container.read(path)
     whole = [at for at, array in enumerate(arrays) if array.dtype in (np.int32, np.int64) and array.size > 1]
     assert len(whole) >= 5

@@ -142,3 +142,14 @@ def test_a_refused_neighbor_graph_stays_fitted_to_what_it_was():
         model.set_params(n_neighbors=41).fit(cloud(40, 5))
     assert model.n_features_in_ == 3
     assert model.set_params(n_neighbors=4).transform(cloud(2, 3)).shape == (2, 40)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean", "manhattan", lambda a, b: float(abs(a - b).sum())])
+def test_new_rows_are_measured_as_the_points_are_stored(metric):
+    X, new = (1e-7 * np.abs(cloud(n, 12, seed=n, dtype=np.float32)) for n in (80, 6))
+    index = build_index(csr_array(X), metric=metric)
+    found, expected = index.query(new, 5), index.query(csr_array(new), 5)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_array_equal(found.distances, expected.distances)
+    dense = build_index(X, metric=metric).query(new, 5)
+    np.testing.assert_allclose(found.distances, dense.distances, rtol=1e-3)

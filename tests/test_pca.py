@@ -244,3 +244,39 @@ def test_signs_do_not_hang_on_rounding_where_entries_are_equal(level, monkeypatc
             for solver in SOLVERS:
                 signs = np.sign(PCA(solver=solver).fit(rows).components_)
                 np.testing.assert_array_equal(signs, [[1, 1], [1, -1]])
+
+
+def stamped(n=500):
+    """A time in seconds, an age and a temperature: standard deviations of 3e7, 15 and 3."""
+    rng = np.random.default_rng(0)
+    return np.column_stack([rng.uniform(1.6e9, 1.7e9, n), rng.normal(50, 15, n), rng.normal(0, 3, n)])
+
+
+UNEVEN = {
+    "a time stamp": stamped,
+    "four digits": lambda: ellipsoid(500, 5) @ np.diag([1e4, 1.0, 0.9, 0.8, 0.7]),
+    "four digits of float32": lambda: (cloud(2000, 5) * [1e4, 1, 0.8, 0.6, 0.4]).astype(np.float32),
+    "fewer samples than features": lambda: cloud(6, 40) * np.geomspace(1e5, 1, 40),
+    "sparse rows": lambda: csr_array(cloud(300, 4) * [1e5, 1, 0.8, 0.6]),
+}
+
+
+@pytest.mark.parametrize("solver", ["auto", "covariance", "power"])
+@pytest.mark.parametrize("kind", UNEVEN)
+def test_components_of_little_variance_are_right_beside_one_of_much(kind, solver):
+    X = UNEVEN[kind]()
+    rows = (X.toarray() if scipy.sparse.issparse(X) else X).astype(np.float64)
+    _, s, Vt = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    model = PCA(n_components=3, solver=solver).fit(X)
+    np.testing.assert_allclose(model.singular_values_, s[:3], rtol=1e-5)
+    np.testing.assert_allclose(np.abs((model.components_ * Vt[:3]).sum(axis=1)), 1, atol=1e-5)
+    whitened = PCA(n_components=3, solver=solver, whiten=True).fit_transform(X)
+    np.testing.assert_allclose(np.cov(whitened.T), np.eye(3), atol=1e-4)
+
+
+def test_the_order_of_the_columns_changes_nothing_but_the_order_of_the_loads():
+    X = cloud(400, 5) * [1e5, 1, 0.8, 0.6, 0.4]
+    order = [3, 1, 0, 4, 2]
+    one, other = PCA(n_components=5).fit(X), PCA(n_components=5).fit(X[:, order])
+    np.testing.assert_allclose(other.explained_variance_, one.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(other.components_), np.abs(one.components_[:, order]), atol=1e-6)

@@ -22,6 +22,9 @@ inline V each(V x, Function function) {
     return x;
 }
 
+/// Below minus this, `exponential` does not fall any more.
+inline constexpr float LARGEST_EXPONENT = 87;
+
 /// e^x for x in [-87, 88]; below that e^-87. Relative error 2e-7.
 /// x = n log 2 + f with |f| <= log(2) / 2, and e^f by its Taylor polynomial.
 template <class V>
@@ -32,7 +35,7 @@ inline V exponential(V x) {
         return each(x, [](auto lane) { return std::exp(lane); });
     } else {
         constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
-        x = x < -87.0f ? V{} - 87.0f : x;
+        x = x < -LARGEST_EXPONENT ? V{} - LARGEST_EXPONENT : x;
         const V shifted = x * 1.44269504f + ROUND, n = shifted - ROUND;
         const V f = (x - n * 0.693359375f) + n * 2.12194440e-4f;
         V sum = f * (1 / 720.0f) + (1 / 120.0f);

@@ -46,7 +46,6 @@ class PerplexityRow {
    private:
     static constexpr std::size_t WIDTH = 16;
     static constexpr int MOST_STEPS = 60;
-    static constexpr float SMALLEST = 87;  // as far as `exponential` reaches
     static constexpr double TOLERANCE = 1e-5, MOST_LOG = 80, LARGEST_STEP = 3;
     using Lanes = Wide<float>;
 
@@ -84,7 +83,7 @@ class PerplexityRow {
             Lanes w = exponential(exponent);
             store(&weights_[j], w);
             // What is too small to be told from 0 would weigh b^2 s^2 times as much in the variance as it should.
-            w = exponent > -SMALLEST ? w : Lanes{};
+            w = exponent > -LARGEST_EXPONENT ? w : Lanes{};
             if (j + WIDTH > k_)
                 for (std::size_t lane = k_ - j; lane < WIDTH; ++lane) w[lane] = 0;
             weight += w;

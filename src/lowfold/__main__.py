@@ -1,4 +1,5 @@
-"""`python -m lowfold` and the `lowfold` command: Ctrl-C is heard also while the library itself is imported."""
+"""`python -m lowfold` and the `lowfold` command: Ctrl-C is heard, and kernels that cannot be had are named in one line,
+also while the library itself is imported."""
 
 from __future__ import annotations
 
@@ -16,6 +17,13 @@ def main() -> int:
     except KeyboardInterrupt:
         print("lowfold: interrupted; nothing was written.", file=sys.stderr)
         return INTERRUPTED
+    except RuntimeError as error:
+        from lowfold.errors import BackendError  # not at the top: Ctrl-C would not be heard while it is imported
+
+        if not isinstance(error, BackendError):
+            raise
+        print(f"lowfold: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

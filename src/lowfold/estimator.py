@@ -133,7 +133,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         placed[known >= 0] = self.embedding_[known[known >= 0]]
         new = np.flatnonzero(known < 0)
         if len(new):
-            placed[new] = self._place(inputs.Data(data.kind, data.values[new]))
+            placed[new] = self._place(_stored_as(training, inputs.Data(data.kind, data.values[new])))
         return placed
 
     @property
@@ -180,6 +180,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
 # listens here.
 stage_listener: ContextVar[Callable[[str], Any] | None] = ContextVar("lowfold_stage_listener", default=None)
 share_listener: ContextVar[Callable[[float], Any] | None] = ContextVar("lowfold_share_listener", default=None)
+
+
+def _stored_as(training: TrainingRows, new: inputs.Data) -> inputs.Data:
+    """New rows as the training rows are stored: methods measure between rows of one kind."""
+    if new.kind not in (inputs.ROWS, inputs.SPARSE_ROWS):
+        return new
+    values = training.stored_alike(new.values)
+    return inputs.Data(inputs.SPARSE_ROWS if issparse(values) else inputs.ROWS, values)
 
 
 def tell_stage(name: str) -> None:

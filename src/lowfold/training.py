@@ -29,11 +29,15 @@ class TrainingRows:
         """The rows themselves; nobody writes to them."""
         return self._values
 
+    def stored_alike(self, new: Any) -> Any:
+        """New rows, sparse where the training rows are and nowhere else."""
+        if issparse(new) == issparse(self._values):
+            return new
+        return new.toarray() if issparse(new) else csr_array(new)
+
     def alike(self, new: Any) -> Any:
-        """New rows in the type of the training rows, and sparse where those are."""
-        if issparse(new) != issparse(self._values):
-            new = new.toarray() if issparse(new) else csr_array(new)
-        return new.astype(self._values.dtype, copy=False)
+        """The same, in the type of the training rows."""
+        return self.stored_alike(new).astype(self._values.dtype, copy=False)
 
     def find(self, new: Any, threads: int) -> NDArray[np.intp]:
         """For each new row the number of the training row with the same values, or -1."""
@@ -45,6 +49,16 @@ class TrainingRows:
         found = np.full(new.shape[0], -1, np.intp)
         found[equal] = candidates[equal]
         return found
+
+    def first_equals(self, threads: int) -> NDArray[np.intp]:
+        """For each training row the number of the first one with the same values, mostly its own."""
+        prints = self._prints[self._order]
+        as_before = np.append(False, prints[1:] == prints[:-1])
+        again = np.sort(self._order[as_before | np.append(as_before[1:], False)])
+        found = self.find(self._values[again], threads)
+        first = np.arange(len(prints))
+        first[again] = np.where(found < 0, again, found)
+        return first
 
 
 def _fingerprints(values: Any, threads: int) -> NDArray[np.uint64]:

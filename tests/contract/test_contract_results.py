@@ -75,6 +75,16 @@ def test_each_row_is_placed_by_itself(estimator, dtype):
     assert same_bits(together, alone)
 
 
+@pytest.mark.parametrize("n_neighbors", [8, 16, 32])  # sums of such lengths are taken several at once
+def test_each_row_is_placed_by_itself_among_any_number_of_neighbors(estimator, n_neighbors):
+    if "n_neighbors" not in declared(estimator):
+        pytest.skip("it has no neighbours")
+    model = model_of(estimator, n_neighbors=n_neighbors).fit(cloud())
+    X = cloud(40, seed=1)
+    alone = np.concatenate([place(model, X[i : i + 1]) for i in range(len(X))])
+    assert same_bits(place(model, X), alone)
+
+
 @DTYPES
 def test_the_order_of_new_rows_does_not_change_their_places(estimator, dtype):
     model = model_of(estimator).fit(cloud(dtype=dtype))

@@ -69,9 +69,18 @@ def densities(W: Any, threads: int) -> NDArray[np.float64]:
 def row_sums(W: Any, threads: int = 1) -> NDArray[np.float64]:
     """W 1, in float64."""
     if issparse(W):
-        return np.add.reduceat(np.append(W.data, 0.0), W.indptr[:-1]) * (np.diff(W.indptr) > 0)
+        return sums_of_runs(W.data, W.indptr)
     ones = np.ones((W.shape[1], 1), W.dtype)
     return np.asarray(native.kernels.times(np.ascontiguousarray(W), ones, threads))[:, 0]
+
+
+def sums_of_runs(values: Any, begin: Any) -> NDArray[np.float64]:
+    """The sum of each run of values, in float64; run i ends where the next begins, and the order in which it is added
+    up depends on nothing but itself."""
+    some = np.flatnonzero(np.diff(begin))
+    sums = np.zeros(len(begin) - 1)
+    sums[some] = np.add.reduceat(values, begin[:-1][some], dtype=np.float64) if len(some) else 0
+    return sums
 
 
 def symmetric_product(W: Any, v: NDArray[np.float64], threads: int) -> NDArray[np.float64]:

@@ -1,44 +1,75 @@
-"""What a process may use of the machine: cores and memory, within affinity and container limits."""
+"""What a process may use of the machine: cores and memory, within affinity and the limits of its control groups."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import mmap
+from collections.abc import Iterator
 from pathlib import Path
 
 import joblib
 
 from lowfold.errors import ParameterError
 
-_CGROUP_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
-_CGROUP_USED = ("memory.current", "memory/memory.usage_in_bytes")
+ROOT = Path("/")
 
 
 def thread_count(n_jobs: int | None) -> int:
     """Threads for `n_jobs`: None or -1 means every core this process may use, -2 all but one, and so on down to one.
 
     As in joblib, -n stands for max(1, cores + 1 - n), so that -4 can be written without knowing the machine: results do
-    not depend on it. Cores are counted by joblib, which honours CPU affinity and container quotas.
+    not depend on it. Cores are counted by joblib, which honours CPU affinity and the quota of a container, and are no
+    more than the quotas of the process's own control group and of those around it allow, a part of a core being one.
     """
     if n_jobs == 0:
         raise ParameterError("n_jobs=0 threads cannot do any work. Use n_jobs=1, or None for every core.")
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
-    cores = int(joblib.cpu_count())
+    cores = min([int(joblib.cpu_count()), *_quotas(ROOT)])
     return cores if n_jobs is None else max(1, cores + 1 + int(n_jobs))
 
 
-def available_memory(root: Path = Path("/")) -> int | None:
+def available_memory() -> int | None:
     """Bytes that this process can still allocate, or None where the system does not tell."""
-    free = [_meminfo(root / "proc/meminfo")]
-    for limit, used in zip(_CGROUP_LIMITS, _CGROUP_USED, strict=True):
-        limit_bytes = _number(root / "sys/fs/cgroup" / limit)
-        used_bytes = _number(root / "sys/fs/cgroup" / used)
-        if limit_bytes is not None and used_bytes is not None:
-            free.append(max(0, limit_bytes - used_bytes))
+    free = [_meminfo(ROOT / "proc/meminfo")]
+    for group in _control_groups("memory", ROOT):
+        for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+            limit_bytes, used_bytes = _number(group / limit), _number(group / used)
+            if limit_bytes is not None and used_bytes is not None:
+                free.append(max(0, limit_bytes - used_bytes))
     known = [value for value in free if value is not None]
     return min(known) if known else None
+
+
+def _quotas(root: Path) -> Iterator[int]:
+    """Cores' worth of time that each control group may use, rounded up, where it has a limit."""
+    for group in _control_groups("cpu", root):
+        quota, period = _number(group / "cpu.cfs_quota_us"), _number(group / "cpu.cfs_period_us")
+        with contextlib.suppress(OSError, ValueError):  # absent, or "max": no limit
+            quota, period = (int(number) for number in (group / "cpu.max").read_text().split())
+        if quota is not None and period is not None and quota > 0 and period > 0:
+            yield math.ceil(quota / period)
+
+
+def _control_groups(controller: str, root: Path) -> Iterator[Path]:
+    """The folders of this process's control group and of all around it, in both versions of the system.
+
+    In a container its own group may be the root of what it sees, whatever the name that it has outside.
+    """
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    top = root / "sys/fs/cgroup"
+    for line in [*lines, f"0:{controller}:/", "0::/"]:
+        _, names, path = line.split(":", 2)
+        if names and controller not in names.split(","):
+            continue
+        at = Path(path.strip().lstrip("/"))
+        for base in (top / names, top / controller) if names else (top, top / "unified"):
+            yield from (base / around for around in (at, *at.parents))
 
 
 def _meminfo(path: Path) -> int | None:

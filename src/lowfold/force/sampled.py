@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from lowfold.affinity.walk import sums_of_runs
 from lowfold.backend import native
 from lowfold.backend.embedding_protocol import Sparse
 from lowfold.errors import ParameterError
@@ -183,8 +184,7 @@ class Layout:
         """sum_j w_ij / largest, found once."""
         if self._sums is None:
             begin, _, values = self._entries
-            sums = np.add.reduceat(np.append(values, np.float32(0)), begin[:-1], dtype=np.float64)
-            self._sums = sums * (np.diff(begin) > 0) / self._largest
+            self._sums = sums_of_runs(values, begin) / self._largest
         return self._sums
 
     def _logs(self, i: Any, j: Any) -> tuple[Any, Any]:

@@ -154,6 +154,36 @@ def _training(s: dict[str, Any]) -> bool:
     return s["_prints"].shape == (n,) and s["_prints"].dtype == np.uint64 and _is_order(s["_order"], n)
 
 
+def _own_places(s: dict[str, Any]) -> bool:
+    first, n = s["_first"], _rows(s["_rows"].values)
+    whole = isinstance(first, np.ndarray) and first.dtype.kind == "i" and first.shape == (n,)
+    return whole and bool((first >= 0).all() and (first <= np.arange(n)).all())
+
+
+def _distinct(s: dict[str, Any]) -> bool:
+    """Groups of equal rows, their members, sizes and beginnings, all whole numbers."""
+    parts = [s[name] for name in ("_group", "_members", "_sizes", "_begin")]
+    if not all(isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind == "i" for part in parts):
+        return False
+    group, members, sizes, begin = parts
+    count = s["_distinct"].n
+    if len(group) != s["n"] or len(sizes) != count or group.min() < 0 or group.max() >= count:
+        return False
+    right = np.array_equal(np.bincount(group), sizes) and np.array_equal(np.cumsum(sizes) - sizes, begin)
+    return right and np.array_equal(np.argsort(group, kind="stable"), members)
+
+
+def _directions(s: dict[str, Any]) -> bool:
+    """Each row has a direction or has none, and those that have are searched."""
+    sorts = s["_directed"], s["_undirected"]
+    if not all(isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype == np.int32 for rows in sorts):
+        return False
+    ascend = all((np.diff(rows) > 0).all() for rows in sorts)
+    searched = 0 if s["_index"] is None else s["_index"].n
+    same = _is_floats(s["_X"], 2) and len(s["_X"]) == s["n"] and searched == len(s["_units"]) == len(s["_directed"])
+    return bool(same and ascend and _is_order(np.concatenate(sorts), s["n"]))
+
+
 def _descent(s: dict[str, Any]) -> bool:
     Y, n = s["Y"], len(s["problem"].P[0]) - 1
     same = all(_is_floats(s[name], 2) and s[name].shape == Y.shape for name in ("Y", "_velocity", "_best"))
@@ -205,6 +235,9 @@ CHECKS = {
     "ReducedIndex": _reduced,
     "Neighbors": _neighbors,
     "TrainingRows": _training,
+    "_OwnPlaces": _own_places,
+    "DistinctIndex": _distinct,
+    "DirectionIndex": _directions,
     "Descent": _descent,
     "ForceProblem": _problem,
     "Walk": _walk,

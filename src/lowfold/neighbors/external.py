@@ -41,7 +41,7 @@ class ExternalIndex(NeighborIndex):
         self._search = self._search_among(self._X)
 
     def part(self, points: NDArray[np.intp]) -> ExternalIndex:
-        """The index of some of the points under the very same metric: what it learnt of all of them stays."""
+        """What was learnt of all of them stays."""
         some = copy.copy(self)
         some.n, some._X = len(points), self._X[points]
         some._search = some._search_among(some._X)
@@ -61,7 +61,7 @@ class ExternalIndex(NeighborIndex):
         except (ValueError, TypeError) as error:
             raise ParameterError(
                 f"metric={self._metric!r} cannot be used for these data: {error}. "
-                f"Use a metric that sklearn.metrics.pairwise_distances accepts for them, or 'euclidean'."
+                f"Use a metric that sklearn.neighbors.NearestNeighbors accepts for them, or 'euclidean'."
             ) from error
 
     def _points_query(self, k: int) -> Neighbors:

@@ -29,9 +29,9 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
     transform(X) has a row for each row of X and a column for each fitted point. With mode="distance" it holds the
     distances to the n_neighbors nearest points and to the point itself (n_neighbors + 1 entries in all, so that a
     method can drop the point); with mode="connectivity" ones for n_neighbors points. A row that was fitted is at 0
-    from itself, and from rows equal to it, also where the metric says otherwise: that of a zero row under cosine is 1.
-    `index_` is the fitted search: index_.query(X, k) is by the metric alone, and says which share of the neighbours it
-    finds, as `recall`.
+    from itself and from those equal to it, also where the metric says otherwise (that of a zero row under cosine is
+    1), and they are among its entries, the first of them if there are more than entries. `index_` is the fitted
+    search: index_.query(X, k) is by the metric alone, and says which share of the neighbours it finds, as `recall`.
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS)
@@ -63,9 +63,10 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
         self.n_samples_fit_ = data.n
 
     def _own_places(self, data: inputs.Data) -> _OwnPlaces | None:
-        """Needed where a metric can tell a row from itself; distances and graphs come with their own zeros."""
-        told = isinstance(self.metric, str) and SAME_METRIC.get(self.metric, self.metric) in SPATIAL_METRICS
-        if (data.kind == inputs.ROWS and told) or data.kind in (inputs.DISTANCES, inputs.GRAPH):
+        """Needed where other rows can be as near as a row itself, or sums be rounded, as scikit-learn's of sparse rows
+        are; distances and graphs come with their own zeros."""
+        own_nearest = isinstance(self.metric, str) and SAME_METRIC.get(self.metric, self.metric) in SPATIAL_METRICS
+        if (data.kind == inputs.ROWS and own_nearest) or data.kind in (inputs.DISTANCES, inputs.GRAPH):
             return None
         return _OwnPlaces(data.values, resources.thread_count(self.n_jobs))
 
@@ -74,8 +75,9 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
         check_is_fitted(self)
         data = self._read(X, fitting=False)
         neighbors = self.index_.query(data.values, self._entries)
-        if self._itself is not None:
-            neighbors = self._itself.restored(neighbors, data.values)
+        itself = getattr(self, "_itself", None)  # a model that was stored before there were any has none
+        if itself is not None:
+            neighbors = itself.restored(neighbors, data.values)
         graph = neighbors.to_csr()
         if self.mode == "connectivity":
             graph = csr_array((np.ones_like(graph.data), graph.indices, graph.indptr), shape=graph.shape)
@@ -97,25 +99,24 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
 
 
 class _OwnPlaces:
-    """Where each fitted row and its equals are, for metrics that do not give 0 between them."""
+    """Which fitted rows are equal, for metrics that do not always put a row nearest to itself."""
 
     def __init__(self, values: Any, threads: int) -> None:
         self._threads = threads
         self._rows = TrainingRows(values, threads)
-        first = self._rows.find(self._rows.values, threads)  # of those equal to a row
-        self._by_first = np.argsort(first, kind="stable")
-        self._first = first[self._by_first]
+        self._first = self._rows.first_equals(threads)
 
     def restored(self, neighbors: Neighbors, X: Any) -> Neighbors:
-        """The neighbours of the rows of X, with a 0 for each fitted row that one of them equals."""
-        apart = np.flatnonzero(neighbors.distances[:, 0] > 0)
-        first = self._rows.find(self._rows.alike(X[apart]), self._threads) if len(apart) else apart
+        """The neighbours of the rows of X, with a 0 for the fitted rows that each equals, as many as there is room."""
+        first = self._rows.find(self._rows.alike(X), self._threads)
+        own = (self._first[neighbors.indices] == first[:, None]) & (neighbors.distances == 0)
+        room = np.minimum(np.bincount(self._first, minlength=len(self._first))[first], neighbors.k)
         indices, distances = neighbors.indices.copy(), neighbors.distances.copy()
-        for row, equal_to in zip(apart[first >= 0], first[first >= 0], strict=True):
-            begin, end = np.searchsorted(self._first, [equal_to, equal_to + 1])
-            own = self._by_first[begin:end][: neighbors.k]
-            others = ~np.isin(indices[row], own)
-            places = np.concatenate([own, indices[row][others]])[: neighbors.k]
-            distances[row] = np.concatenate([np.zeros(len(own)), distances[row][others]])[: neighbors.k]
-            indices[row] = places
+        for row in np.flatnonzero((first >= 0) & (own.sum(axis=1) < room)):
+            equal = np.flatnonzero(self._first == first[row])[: neighbors.k]
+            others = ~np.isin(indices[row], equal)
+            places = np.concatenate([equal, indices[row][others]])[: neighbors.k]
+            lengths = np.concatenate([np.zeros(len(equal)), distances[row][others]])[: neighbors.k]
+            order = np.lexsort((places, lengths))
+            indices[row], distances[row] = places[order], lengths[order]
         return Neighbors(indices, distances, neighbors.n_points, neighbors.recall)

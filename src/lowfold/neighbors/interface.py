@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 
 from lowfold import inputs
@@ -27,7 +27,7 @@ SEEDED = "the cells and samples of the approximate search"
 def metric_option() -> Any:
     """The metric, as every method that looks for neighbours declares it."""
     return option(
-        "euclidean", help="metric: a name that scikit-learn's pairwise_distances knows, 'precomputed', or a function"
+        "euclidean", help="metric: a name that scikit-learn's NearestNeighbors knows, 'precomputed', or a function"
     )
 
 
@@ -84,6 +84,10 @@ class NeighborIndex(ABC):
         """
         return None
 
+    def part(self, points: NDArray[np.intp]) -> NeighborIndex | None:
+        """The index of some of the points under the very same metric, if it has learnt that from all of them."""
+        return None
+
 
 def lowest_entry(D: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
     """The smallest entry of the matrix D of distances between a and b, as (i, j, distance)."""
@@ -124,10 +128,10 @@ def read_distances(X: Any, among: Any) -> Any:
 
 
 def read_queries(X: Any, points: Any) -> Any:
-    """New rows for an index, in the type of its points; the features must agree."""
+    """New rows for an index, in the type of its points and sparse where those are; the features must agree."""
     values = read_points(X, "euclidean", points.dtype).values
-    if issparse(values) and not issparse(points):
-        values = values.toarray()
+    if issparse(values) != issparse(points):  # scikit-learn measures between dense and sparse rows in another way
+        values = values.toarray() if issparse(values) else csr_matrix(values)
     if values.shape[1] != points.shape[1]:
         raise DataError(
             f"X has {values.shape[1]} features, but the indexed points have {points.shape[1]}. "

@@ -13,7 +13,6 @@ from lowfold import inputs
 from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.components import POLICIES, connect_graph, listed, symmetric_graph
-from lowfold.neighbors.external import ExternalIndex
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import NeighborIndex, Settings
 from lowfold.neighbors.radius import Within, within
@@ -105,7 +104,8 @@ def neighborhood_of(data: inputs.Data, size: int | Within, settings: Settings, p
         neighbors = Neighbors(nearest, neighbors.distances[members], len(members), recall)
     inner = csr_array(graph[members][:, members])
     zeros = np.zeros(len(members), np.int32)
-    index = index.part(members) if isinstance(index, ExternalIndex) else index_of(chosen, settings)
+    part = index.part(members)
+    index = index_of(chosen, settings) if part is None else part
     return Neighborhood(index, size, neighbors, inner, found, members, zeros, recall)
 
 

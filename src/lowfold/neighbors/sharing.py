@@ -94,6 +94,14 @@ class SharedIndex(NeighborIndex):
         """Of the index itself."""
         return self._index.closest_pair(a, b)
 
+    def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
+        """Of the index itself."""
+        return self._index.nearest_points(points, k)
+
+    def part(self, points: NDArray[np.intp]) -> NeighborIndex | None:
+        """Of the index itself."""
+        return self._index.part(points)
+
 
 def _key(data: inputs.Data, settings: Settings) -> Any:
     """What two searches must have in common to be one."""

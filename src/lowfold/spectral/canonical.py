@@ -7,17 +7,19 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.spectral.problem import SAME, Block
+from lowfold.spectral.problem import Block
 
 
-def canonical(values: NDArray[np.float64], vectors: Block) -> Block:
+def canonical(values: NDArray[np.float64], vectors: Block, close: NDArray[np.float64]) -> Block:
     """The same eigenspaces with a basis that depends on nothing but the spaces.
+
+    close: how near the next eigenvalue must be to each to be no other one.
 
     In the space of each eigenvalue: the projections of fixed reference vectors, made orthonormal one after another. For
     a single vector this sets its sign: the first points count most and get positive coordinates.
     """
     turned = vectors * np.where(references(len(vectors), 1)[:, 0] @ vectors < 0, -1.0, 1.0)
-    for group in groups(values):
+    for group in groups(values, close):
         V = vectors[:, group]
         if V.shape[1] > 1:
             Q, R = np.linalg.qr(V.T @ references(len(V), V.shape[1]))
@@ -25,12 +27,11 @@ def canonical(values: NDArray[np.float64], vectors: Block) -> Block:
     return turned
 
 
-def groups(values: NDArray[np.float64]) -> list[slice]:
+def groups(values: NDArray[np.float64], close: NDArray[np.float64]) -> list[slice]:
     """Runs of eigenvalues that are equal up to rounding."""
     if not len(values):
         return []
-    tolerance = SAME * np.abs(values).max()
-    breaks = np.flatnonzero(np.abs(np.diff(values)) > tolerance) + 1
+    breaks = np.flatnonzero(np.abs(np.diff(values)) > close[:-1]) + 1
     ends = [0, *breaks.tolist(), len(values)]
     return [slice(begin, end) for begin, end in itertools.pairwise(ends)]
 

@@ -12,6 +12,8 @@ from scipy.sparse import issparse
 from lowfold.backend import native
 from lowfold.types import Floats
 
+ROWS_AT_ONCE = 4096  # that are written out in float64
+
 
 class CentredMatrix(ABC):
     """Xc of shape (n, D): its products, and the mean it is centred by."""
@@ -20,8 +22,8 @@ class CentredMatrix(ABC):
     shape: tuple[int, int]
 
     @abstractmethod
-    def scatter(self) -> NDArray[np.float64]:
-        """Xc^T Xc, of shape (D, D)."""
+    def scatter(self, *, precise: bool = False) -> NDArray[np.float64]:
+        """Xc^T Xc, of shape (D, D); precise: by products in float64 whatever the data are."""
 
     @abstractmethod
     def gram(self) -> NDArray[np.float64]:
@@ -54,9 +56,15 @@ class DenseCentred(CentredMatrix):
         self._threads = threads
         self.mean = native.kernels.column_means(X, threads) if mean is None else mean
 
-    def scatter(self) -> NDArray[np.float64]:
+    def scatter(self, *, precise: bool = False) -> NDArray[np.float64]:
         """Xc^T Xc."""
-        return np.asarray(native.kernels.scatter(self._X, self.mean, self._threads))
+        if not precise or self._X.dtype == np.float64:
+            return np.asarray(native.kernels.scatter(self._X, self.mean, self._threads))
+        total = np.zeros((self.shape[1], self.shape[1]))
+        for begin in range(0, self.shape[0], ROWS_AT_ONCE):
+            block = self._X[begin : begin + ROWS_AT_ONCE].astype(np.float64)
+            total += native.kernels.scatter(block, self.mean, self._threads)
+        return total
 
     def gram(self) -> NDArray[np.float64]:
         """Xc Xc^T."""
@@ -76,7 +84,8 @@ class DenseCentred(CentredMatrix):
 
     def sum_of_squares(self) -> float:
         """Column by column, in float64."""
-        blocks = (self._X[begin : begin + 4096] - self.mean for begin in range(0, self.shape[0], 4096))
+        begins = range(0, self.shape[0], ROWS_AT_ONCE)
+        blocks = (self._X[begin : begin + ROWS_AT_ONCE] - self.mean for begin in begins)
         return float(sum(np.einsum("ij,ij->", block, block, dtype=np.float64) for block in blocks))
 
 
@@ -102,8 +111,8 @@ class SparseCentred(CentredMatrix):
         X.data -= np.where(full, self.mean, 0)[X.indices]
         return X, np.where(full, 0, self.mean)
 
-    def scatter(self) -> NDArray[np.float64]:
-        """X^T X - n mean mean^T."""
+    def scatter(self, *, precise: bool = False) -> NDArray[np.float64]:
+        """X^T X - n mean mean^T, in float64 always."""
         X, mean = self._shifted()
         return np.asarray((X.T @ X).toarray() - self.shape[0] * np.outer(mean, mean))
 

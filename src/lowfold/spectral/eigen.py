@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -12,7 +13,7 @@ from lowfold.backend import blas
 from lowfold.errors import ConvergenceWarning
 from lowfold.spectral import chebyshev, factor, krylov
 from lowfold.spectral.canonical import canonical
-from lowfold.spectral.problem import BOTTOM, SAME, Block, DenseMatrix, EigenProblem, SparseMatrix, Spectrum
+from lowfold.spectral.problem import BOTTOM, Block, DenseMatrix, EigenProblem, SparseMatrix, Spectrum, closeness
 
 DENSE_SIZE = 600  # rows up to which all eigenvalues at once take no longer than a moment
 PATIENT_SIZE = 5000  # rows up to which the same is done, for up to a minute, where Lanczos did not converge
@@ -74,7 +75,7 @@ def _all_at_once(problem: EigenProblem, m: int) -> Spectrum:
 def _some_at_once(problem: EigenProblem, m: int) -> Spectrum | None:
     """No more than are needed to see the gap; None if all of these are equal to the last one wanted."""
     values, vectors = _by_lapack(problem, m + GUARDS)
-    if values[m - 1] - values[-1] <= SAME * float(np.abs(values).max()):
+    if values[m - 1] - values[-1] <= closeness(problem, values)[m - 1]:
         return None
     ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), krylov.gap_behind(values, m), 0, True, float(values[m]))
     return _spectrum(problem, ritz, "dense")
@@ -106,9 +107,7 @@ def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
     if narrow:
         return _by_inverse(problem, factor.inverse_of_complement(matrix.A, matrix.threads), m)
     ritz = chebyshev.largest(problem, matrix, found.order, m)
-    vectors = canonical(ritz.values, ritz.vectors)
-    divided = bool(ritz.values[-1] - ritz.next <= SAME * np.abs(ritz.values).max())
-    return Spectrum(ritz.values, vectors, ritz.residuals, ritz.gap, "filter", ritz.products, ritz.converged, divided)
+    return _canonical_spectrum(problem, ritz, "filter")
 
 
 def _by_krylov(problem: EigenProblem, m: int) -> Spectrum:
@@ -147,8 +146,18 @@ def _spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -> Spectrum
     values, V, AV = values[order], V @ rotation[:, order], AV @ rotation[:, order]
     residuals: NDArray[np.float64] = np.linalg.norm(AV - V * values, axis=0)
     gap, step = (_own_difference(ritz, solver, difference) for difference in (ritz.gap, ritz.values[-1] - ritz.next))
-    divided = bool(step <= SAME * np.abs(values).max())
-    return Spectrum(values, canonical(values, V), residuals, gap, solver, ritz.products, ritz.converged, divided)
+    found = dataclasses.replace(ritz, values=values, vectors=V, residuals=residuals, gap=gap, next=values[-1] - step)
+    return _canonical_spectrum(problem, found, solver)
+
+
+def _canonical_spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -> Spectrum:
+    """What was found, in the canonical basis of each eigenspace; `next` is that behind the last eigenvalue."""
+    close = closeness(problem, ritz.values)
+    vectors = canonical(ritz.values, ritz.vectors, close)
+    divided = bool(ritz.values[-1] - ritz.next <= close[-1])
+    return Spectrum(
+        ritz.values, vectors, ritz.residuals, close, ritz.gap, solver, ritz.products, ritz.converged, divided
+    )
 
 
 def _own_difference(ritz: krylov.Ritz, solver: str, difference: float) -> float:

@@ -19,13 +19,13 @@ from lowfold.spectral.problem import DenseMatrix, EigenProblem
 TINY = float(np.finfo(float).tiny)
 OVERSAMPLING = 10  # vectors beyond those asked for: the subspace iteration converges with the gap behind them
 MAX_ITERATIONS = 1000
-# Of the largest eigenvalue: a residual of the randomized and the power iteration, where the gap allows as much.
+# Of the largest eigenvalue: a residual of the randomized iteration, and one to warn of, where the gap allows as much.
 TOLERANCE = 1e-5
-POWER_TOLERANCE = 1e-7  # the same, of the power iteration, which learns the gap only at the end
+POWER_TOLERANCE = 1e-7  # of its own eigenvalue: that of the power iteration, which learns the gap only at the end
 SINE = 1e-2  # wanted error of the subspace: the residual relative to the gap behind the last component
 AS_LARGE = 0.999  # of the largest entry: two that are equal, as those of two standardised features, differ by rounding
 MEASURED = 1e-4  # of the largest eigenvalue, below which those from float32 products have no digits left
-ROUNDING = 1e-12  # of the largest eigenvalue: no residual can be made smaller
+ROUNDING = 1e-12  # of an eigenvalue: no residual can be made smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,9 @@ def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
     n, D = X.shape
     A, total = _scaled(X.scatter() if n >= D else X.gram())
     found = solve(EigenProblem(DenseMatrix(A, threads)), m)
+    if n >= D and found.values[-1] < MEASURED * found.values[0]:
+        A, total = _scaled(X.scatter(precise=True))
+        found = solve(EigenProblem(DenseMatrix(A, threads)), m)
     values, vectors = np.maximum(found.values, 0), found.vectors
     if n < D:
         vectors = _orthonormal(X.transposed_times(vectors))
@@ -101,27 +104,34 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
     values, vectors = np.zeros(count), np.zeros((len(A), count))
     iterations, worst = 0, 0.0
     for j in range(count):
-        b = rng.standard_normal(len(A))
-        b -= vectors @ (vectors.T @ b)
-        b /= np.linalg.norm(b)
+        b = _beside(vectors, rng.standard_normal(len(A)))
+        before = np.inf
         for _ in range(MAX_ITERATIONS):
             Ab = A @ b
+            Ab -= vectors @ (vectors.T @ Ab)  # rounding would bring the vectors already found back
             values[j] = b @ Ab
-            residual = np.linalg.norm(Ab - values[j] * b) / max(values[0], np.finfo(float).tiny)
+            residual = float(np.linalg.norm(Ab - values[j] * b))
             iterations += 1
-            if residual <= POWER_TOLERANCE or not Ab.any():
+            # An error of a vector is one of all that come after it: it goes on as long as that is quickly done.
+            enough = residual <= POWER_TOLERANCE * values[j] and residual > before / 2
+            if enough or residual <= ROUNDING * values[j] or not Ab.any():
                 break
-            b = Ab - vectors @ (vectors.T @ Ab)  # rounding would bring the vectors already found back
-            b /= np.linalg.norm(b)
-        worst = max(worst, float(residual)) if j < m else worst
+            b, before = _beside(vectors, Ab), residual
+        worst = max(worst, residual / max(values[0], TINY)) if j < m else worst
         vectors[:, j] = b
         A -= np.outer(values[j] * b, b)
     order = np.argsort(-values, kind="stable")
-    values = np.where(values > ROUNDING * values.max(), values, 0)  # the rest is what deflation leaves behind
-    values, vectors = values[order] * total, vectors[:, order]
+    values, vectors = np.maximum(values, 0)[order] * total, vectors[:, order]
     gap = float(values[m - 1] - values[m]) if count > m else None
     vectors = vectors[:, :m] if n >= D else _orthonormal(X.transposed_times(vectors[:, :m]))
     return _said("power", Eigenpairs(values[:m], vectors, total, worst, gap, iterations))
+
+
+def _beside(vectors: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """b less its part along the orthonormal vectors, of length 1."""
+    b = b - vectors @ (vectors.T @ b)
+    length: float = float(np.linalg.norm(b))
+    return b / (length or 1.0)
 
 
 def measured(X: CentredMatrix, pairs: Eigenpairs) -> Eigenpairs:

@@ -19,7 +19,8 @@ from lowfold.types import Floats
 Block = NDArray[np.float64]  # a few vectors side by side, (n, b)
 
 TOP, BOTTOM = "top", "bottom"
-SAME = 1e-8  # of the largest eigenvalue in size: eigenvalues closer than this share an eigenspace
+SAME = 1e-8  # of an eigenvalue: those closer than this share an eigenspace
+ROUNDINGS = 64  # of the largest eigenvalue: smaller differences are none
 
 
 class Operator(Protocol):
@@ -53,18 +54,32 @@ class EigenProblem:
         return V if self.trivial is None else V - self.trivial @ (self.trivial.T @ V)
 
 
+def closeness(problem: EigenProblem, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How near another eigenvalue must be to each of these to share its eigenspace.
+
+    At the top end their own size counts, and the rounding of the largest: where one column of the data has a thousand
+    times the spread of others, eigenvalues of 1e-8 of the largest are still right to many digits. At the bottom end the
+    largest eigenvalue of the matrix, whose rounding they all share, is not among them.
+    """
+    largest = float(np.abs(values).max(initial=0.0))
+    if problem.end == BOTTOM:
+        return np.full(len(values), SAME * largest)
+    return np.maximum(SAME * np.abs(values), min(SAME, ROUNDINGS * problem.matrix.precision) * largest)
+
+
 @dataclass(frozen=True, slots=True)
 class Spectrum:
     """Eigenvalues from the wanted end inwards, orthonormal eigenvectors (n, m), and how far they can be trusted.
 
     residuals: |A v - lam v| of each. gap: distance of the last eigenvalue from the next one inside that differs from
-    it. An error in the subspace is about residual / gap. divided: the next one does not differ, so that the vectors
-    hold only a part of the last eigenspace.
+    it. An error in the subspace is about residual / gap. closeness: how near another eigenvalue must be to each to be
+    no other one. divided: the next one does not differ, so that the vectors hold only a part of the last eigenspace.
     """
 
     values: NDArray[np.float64]
     vectors: Block
     residuals: NDArray[np.float64]
+    closeness: NDArray[np.float64]
     gap: float
     solver: str
     products: int
@@ -81,7 +96,8 @@ class Spectrum:
             values=self.values[:m],
             vectors=self.vectors[:, :m],
             residuals=self.residuals[:m],
-            gap=step if step > SAME * np.abs(self.values).max() else self.gap,
+            gap=step if step > self.closeness[m - 1] else self.gap,
+            closeness=self.closeness[:m],
         )
 
     def findings(self) -> dict[str, Any]:

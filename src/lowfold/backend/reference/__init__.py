@@ -1,9 +1,8 @@
-"""Every kernel in NumPy, written to be read: the specification of the C++ one of the same name.
+"""Every kernel in NumPy, written to be read: the specification of the C++ one of the same name (less `_inplace`).
 
-Matrices come written out or as SciPy's, results in float64; one test ties each kernel to what is said here.
+Matrices come written out or as SciPy's, and sums are taken in float64; one test ties each kernel to what is said here.
 """
 
-# fmt: off
 from lowfold.backend.reference.forces import (
     advance,
     attraction,

@@ -147,7 +147,7 @@ def placed(
     field: tuple[Floats, GridShape] | None,
 ) -> Floats:
     """Each new point at a minimum of sum_j p_j (-log w(|y - y_j|^2)) + log phi(y), or strength phi(y) where that is
-    given; phi is the field of the frozen points, or of a grid.
+    given; phi is the field of the frozen points, or of a grid, which no point leaves.
 
     Steps against the gradient divided by the stiffness of the springs, 2 sum_j p_j pull(r_j): shorter where it rises.
     """
@@ -155,6 +155,8 @@ def placed(
 
     def energy(y: Any, near: Any, p: Any) -> tuple[float, Any, float]:
         """(energy, gradient, stiffness) at y."""
+        if field is not None and not _inside(y, field[1]):
+            return np.inf, 0 * y, 0.0
         here = gather(*field, y[None]) if field is not None else exact_field(others, charges, law, y[None])
         phi, slope = here[0][0], here[1][0]
         away = y - others[near].astype(np.float64)
@@ -176,6 +178,12 @@ def placed(
             else:
                 share /= 2
     return out
+
+
+def _inside(y: Any, shape: GridShape) -> bool:
+    """Whether there are two nodes to each side of a point."""
+    u = (y - np.array(shape[1])) / shape[2]
+    return bool(((u >= 1) & (u < np.array(shape[0]) - 2)).all())
 
 
 def _around(y: Any, shape: GridShape) -> tuple[list[Any], list[Any], list[Any]]:
