@@ -82,7 +82,7 @@ def works(*, smoke: bool) -> dict[str, Callable[[], Callable[[], Any]]]:
     for engine, source, rows in SEARCHES:
         named[f"Ctrl-C: neighbours ({engine}), {source} {rows:,}"] = partial(_search, engine, source, rows, smoke)
     for metric in METRICS:
-        named[f"Ctrl-C: neighbours ({metric}), {REDUCED} 20,000"] = partial(_measured, metric, smoke)
+        named[f"Ctrl-C: neighbours ({metric}), {REDUCED} 5,000"] = partial(_measured, metric, smoke)
     return named
 
 
@@ -144,7 +144,7 @@ def _search(engine: str, source: str, rows: int, smoke: bool) -> Callable[[], An
 
 
 def _measured(metric: str, smoke: bool) -> Callable[[], Any]:
-    X, name = _rows(REDUCED, 20_000, smoke), metric.split()[-1]
+    X, name = _rows(REDUCED, 5_000, smoke), metric.split()[-1]
     index = lowfold.build_index(X if name == metric else csr_array(X), metric=name)
     return partial(index.query, None, 15)
 

@@ -262,12 +262,12 @@ void bind_forces(nb::module_& m) {
     m.def("joint_affinity",
           [](const Matrix<std::int32_t>& neighbors, const Matrix<float>& P, float scale, int threads) {
               return arrays(run(threads, [&](const Context& context) {
-                  return JointAffinity(view(neighbors), P.data(), ScaledSum{scale}).build(context);
+                  return JointAffinity(context, view(neighbors), P.data(), ScaledSum{scale}).build();
               }));
           });
     m.def("fuzzy_union", [](const Matrix<std::int32_t>& neighbors, const Matrix<float>& P, float mix, int threads) {
         return arrays(run(threads, [&](const Context& context) {
-            return JointAffinity(view(neighbors), P.data(), FuzzyUnion{mix}).build(context);
+            return JointAffinity(context, view(neighbors), P.data(), FuzzyUnion{mix}).build();
         }));
     });
     m.def(

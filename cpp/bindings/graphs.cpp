@@ -30,7 +30,7 @@ void bind_typed(nb::module_& m) {
         check_fit(all_below(neighbors.shape(0), neighbors.data(), neighbors.size()),
                   "neighbours must be numbers of the rows themselves");
         auto graph = run(threads, [&](const Context& context) {
-            return SymmetricGraph<T>(view(neighbors), lengths.data()).build(context);
+            return SymmetricGraph<T>(context, view(neighbors), lengths.data()).build();
         });
         return arrays(std::move(graph));
     });

@@ -45,7 +45,7 @@ void bind_patches(nb::module_& m) {
     bind_typed<float>(m);
     m.def("align", [](const Matrix<std::int32_t>& patches, const Blocks& blocks, std::size_t points, int threads) {
         return arrays(run(threads, [&](const Context& context) {
-            return Alignment(view(patches), blocks.data(), points).build(context);
+            return Alignment(context, view(patches), blocks.data(), points).build();
         }));
     });
 }

@@ -196,19 +196,20 @@ class ModifiedWeights {
 /// Each row has one owner and adds in the order of the patches, so that M is symmetric in every bit. Cost n p^2.
 class Alignment {
    public:
-    Alignment(MatrixView<const std::int32_t> patches, const double* blocks, std::size_t points)
-        : patches_(patches),
+    Alignment(const Context& context, MatrixView<const std::int32_t> patches, const double* blocks, std::size_t points)
+        : context_(context),
+          patches_(patches),
           blocks_(blocks),
           points_(points),
-          where_(patches.data, patches.rows * patches.columns, points) {}
+          where_(context, patches.data, patches.rows * patches.columns, points) {}
 
-    SparseMatrix<double> build(const Context& context) const {
+    SparseMatrix<double> build() const {
         SparseMatrix<double> M;
         M.begin.resize(points_ + 1);
         M.begin[0] = 0;
-        std::vector<Row> rows(static_cast<std::size_t>(std::max(context.threads, 1)));
+        std::vector<Row> rows(static_cast<std::size_t>(std::max(context_.threads, 1)));
         const auto each_row = [&](auto&& use) {
-            parallel_ranges(context, points_, 256, [&](std::size_t first, std::size_t last, Worker& worker) {
+            parallel_ranges(context_, points_, 256, [&](std::size_t first, std::size_t last, Worker& worker) {
                 Row& row = rows[static_cast<std::size_t>(worker.slot())];
                 row.sums.resize(points_);
                 row.seen.resize(points_, 0);
@@ -259,6 +260,7 @@ class Alignment {
         }
     }
 
+    Context context_;
     MatrixView<const std::int32_t> patches_;
     const double* blocks_;
     std::size_t points_;

@@ -40,12 +40,28 @@ struct SparseMatrix {
 struct Occurrences {
     Buffer<std::int64_t> begin, places;
 
-    Occurrences(const std::int32_t* entries, std::size_t count, std::size_t points) : begin(points + 1), places(count) {
+    Occurrences(const Context& context, const std::int32_t* entries, std::size_t count, std::size_t points)
+        : begin(points + 1), places(count) {
         std::fill(begin.begin(), begin.end(), 0);
-        for (std::size_t place = 0; place < count; ++place) ++begin[entries[place] + 1];
+        in_parts(context, count, [&](std::size_t place) { ++begin[entries[place] + 1]; });
         for (std::size_t i = 0; i < points; ++i) begin[i + 1] += begin[i];
         Buffer<std::int64_t> next(begin.begin(), begin.end() - 1);
-        for (std::size_t place = 0; place < count; ++place) places[next[entries[place]]++] = place;
+        in_parts(context, count, [&](std::size_t place) { places[next[entries[place]]++] = place; });
+    }
+
+   private:
+    /// Calls body(place) for each place in turn, and hears in between that it is to stop: there may be a hundred
+    /// million.
+    template <class Body>
+    static void in_parts(const Context& context, std::size_t count, const Body& body) {
+        constexpr std::size_t AT_ONCE = 1 << 16;
+        alone(context, [&](Worker& worker) {
+            for (std::size_t first = 0; first < count; first += AT_ONCE) {
+                const std::size_t last = std::min(count, first + AT_ONCE);
+                for (std::size_t place = first; place < last; ++place) body(place);
+                worker.check();
+            }
+        });
     }
 };
 
@@ -55,17 +71,18 @@ struct Occurrences {
 template <class T>
 class SymmetricGraph {
    public:
-    SymmetricGraph(MatrixView<const std::int32_t> neighbors, const T* lengths)
-        : neighbors_(neighbors),
+    SymmetricGraph(const Context& context, MatrixView<const std::int32_t> neighbors, const T* lengths)
+        : context_(context),
+          neighbors_(neighbors),
           lengths_(lengths),
-          reverse_(neighbors.data, neighbors.rows * neighbors.columns, neighbors.rows) {}
+          reverse_(context, neighbors.data, neighbors.rows * neighbors.columns, neighbors.rows) {}
 
-    SparseMatrix<T> build(const Context& context) const {
+    SparseMatrix<T> build() const {
         const std::size_t n = neighbors_.rows, k = neighbors_.columns;
         SparseMatrix<T> graph;
         graph.begin.resize(n + 1);
         graph.begin[0] = 0;
-        parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+        parallel_ranges(context_, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
             for (std::size_t i = first; i < last; ++i) {
                 std::int64_t degree = static_cast<std::int64_t>(k);
                 for (auto at = reverse_.begin[i]; at < reverse_.begin[i + 1]; ++at) degree += !has(i, from(at));
@@ -74,7 +91,7 @@ class SymmetricGraph {
             worker.check();
         });
         graph.allocate();
-        parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+        parallel_ranges(context_, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
             std::vector<Edge> own(k);
             for (std::size_t i = first; i < last; ++i) {
                 for (std::size_t l = 0; l < k; ++l) own[l] = {neighbors_.row(i)[l], lengths_[i * k + l]};
@@ -122,6 +139,7 @@ class SymmetricGraph {
         while (next != own.end()) write(*next++);
     }
 
+    Context context_;
     MatrixView<const std::int32_t> neighbors_;
     const T* lengths_;
     Occurrences reverse_;

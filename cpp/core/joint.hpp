@@ -16,13 +16,14 @@ struct ScaledSum {
 template <class Join>
 class JointAffinity {
    public:
-    JointAffinity(MatrixView<const std::int32_t> neighbors, const float* P, const Join& join)
-        : neighbors_(neighbors),
+    JointAffinity(const Context& context, MatrixView<const std::int32_t> neighbors, const float* P, const Join& join)
+        : context_(context),
+          neighbors_(neighbors),
           P_(P),
           join_(join),
-          reverse_(neighbors.data, neighbors.rows * neighbors.columns, neighbors.rows) {}
+          reverse_(context, neighbors.data, neighbors.rows * neighbors.columns, neighbors.rows) {}
 
-    SparseMatrix<float> build(const Context& context) const {
+    SparseMatrix<float> build() const {
         const std::size_t n = neighbors_.rows, k = neighbors_.columns;
         // Rows are merged into places of their own that are as long as they can be at most, then moved together.
         Buffer<Entry> wide(2 * n * k);
@@ -30,13 +31,13 @@ class JointAffinity {
         joint.begin.resize(n + 1);
         joint.begin[0] = 0;
         const auto place = [&](std::size_t i) { return &wide[i * k + static_cast<std::size_t>(reverse_.begin[i])]; };
-        parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+        parallel_ranges(context_, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
             std::vector<Entry> own(k);
             for (std::size_t i = first; i < last; ++i) joint.begin[i + 1] = merge(i, own, place(i));
             worker.check();
         });
         joint.allocate();
-        parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
+        parallel_ranges(context_, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
             for (std::size_t i = first; i < last; ++i) {
                 const Entry* from = place(i);
                 for (auto at = joint.begin[i]; at < joint.begin[i + 1]; ++at, ++from) {
@@ -44,6 +45,7 @@ class JointAffinity {
                     joint.values[at] = from->value;
                 }
             }
+            worker.check();
         });
         return joint;
     }
@@ -82,6 +84,7 @@ class JointAffinity {
         return to - begin;
     }
 
+    Context context_;
     MatrixView<const std::int32_t> neighbors_;
     const float* P_;
     Join join_;

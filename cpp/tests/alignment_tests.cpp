@@ -182,8 +182,9 @@ void an_alignment_is_the_dense_sum_of_its_blocks_and_symmetric() {
             }
         const auto wanted = make_sparse(dense.rows, entries);
         for (const int threads : THREAD_COUNTS)
-            expect_same_matrix(Alignment(patches.view(), blocks.values.data(), dense.rows).build(Context{threads, {}}),
-                               wanted, text(rows, " patches of ", p, " of ", points, " points, ", threads, " threads"));
+            expect_same_matrix(
+                Alignment(Context{threads, {}}, patches.view(), blocks.values.data(), dense.rows).build(), wanted,
+                text(rows, " patches of ", p, " of ", points, " points, ", threads, " threads"));
     }
 }
 

@@ -95,7 +95,8 @@ void joint_affinities_are_symmetric_and_keep_the_sum() {
             neighbors.row(i)[j] = static_cast<std::int32_t>((i + 1 + j * 11 + dice.below(11)) % ROWS);
             P.row(i)[j] = static_cast<float>(1 + dice.below(8));
         }
-    const auto joint = JointAffinity(neighbors.view(), P.values.data(), ScaledSum{0.5f}).build(Context{3, {}});
+    const Context context{3, {}};
+    const auto joint = JointAffinity(context, neighbors.view(), P.values.data(), ScaledSum{0.5f}).build();
     double sum = 0, given = 0;
     for (const float p : P.values) given += static_cast<double>(p);
     for (const float p : joint.values) sum += static_cast<double>(p);

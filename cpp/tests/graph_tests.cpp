@@ -16,7 +16,7 @@ void occurrences_are_all_places_of_each_point_in_ascending_order() {
         for (const std::size_t count : {0, 1, 7, 300}) {
             std::vector<std::int32_t> entries(count);
             for (auto& entry : entries) entry = static_cast<std::int32_t>(dice.below(points));
-            const Occurrences found(entries.data(), count, points);
+            const Occurrences found(Context{2, {}}, entries.data(), count, points);
             expect_equal(found.begin[0], 0, "the first offset");
             expect_equal(found.begin[points], static_cast<std::int64_t>(count), "the last offset");
             for (std::size_t i = 0; i < points; ++i) {
@@ -57,7 +57,7 @@ void expect_symmetric_graph(const Data<std::int32_t>& neighbors, Dice& dice) {
     const auto lengths = random_lengths<T>(neighbors.values.size(), dice);  // they differ between the two directions
     const auto wanted = plain_graph(neighbors, lengths);
     for (const int threads : THREAD_COUNTS)
-        expect_same_matrix(SymmetricGraph<T>(neighbors.view(), lengths.data()).build(Context{threads, {}}), wanted,
+        expect_same_matrix(SymmetricGraph<T>(Context{threads, {}}, neighbors.view(), lengths.data()).build(), wanted,
                            text(neighbors.rows, " points, ", neighbors.columns, " neighbours, ", threads, " threads"));
 }
 
@@ -77,7 +77,7 @@ void a_point_that_is_everybodys_neighbour_has_an_edge_to_all() {
     neighbors.row(HUB)[0] = 7;
     expect_symmetric_graph<T>(neighbors, dice);
     const auto lengths = random_lengths<T>(N, dice);
-    const auto graph = SymmetricGraph<T>(neighbors.view(), lengths.data()).build(Context{2, {}});
+    const auto graph = SymmetricGraph<T>(Context{2, {}}, neighbors.view(), lengths.data()).build();
     expect_equal(graph.begin[HUB + 1] - graph.begin[HUB], static_cast<std::int64_t>(N - 1), "edges of the hub");
 }
 

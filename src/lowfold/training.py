@@ -11,6 +11,8 @@ from scipy.sparse import csr_array, issparse
 
 from lowfold.backend import native
 
+ROWS_AT_ONCE = 1 << 16  # that are looked up before Ctrl-C is heard again
+
 
 class TrainingRows:
     """Rows, dense or sparse, that are found again by their values.
@@ -42,7 +44,10 @@ class TrainingRows:
     def find(self, new: Any, threads: int) -> NDArray[np.intp]:
         """For each new row the number of the training row with the same values, or -1."""
         prints = _fingerprints(new, threads)
-        at = np.searchsorted(self._prints, prints, sorter=self._order)
+        pieces = range(0, len(prints), ROWS_AT_ONCE)
+        at = np.empty(len(prints), np.intp)
+        for rows in (slice(begin, begin + ROWS_AT_ONCE) for begin in pieces):
+            at[rows] = np.searchsorted(self._prints, prints[rows], sorter=self._order)
         candidates = self._order[np.minimum(at, len(self._order) - 1)]
         known = np.flatnonzero(self._prints[candidates] == prints)
         equal = known[_equal_rows(new[known], self._values[candidates[known]])]

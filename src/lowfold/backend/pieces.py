@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from lowfold.backend import blas
 
 ROWS_AT_ONCE = 256
+MANY_ROWS = 8192  # of short ones
 
 
 def in_pieces(work: Callable[[slice], None], n: int, threads: int, height: int = ROWS_AT_ONCE) -> None:

@@ -14,6 +14,7 @@ from lowfold import inputs
 from lowfold.affinity.perplexity import WIDTH, Perplexity, neighbors_needed, perplexity_rows, scales, symmetrized
 from lowfold.backend import native
 from lowfold.backend.embedding_protocol import Sparse
+from lowfold.backend.pieces import MANY_ROWS, in_pieces
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import Settings
@@ -69,7 +70,14 @@ class NeighborAffinities(Affinities):
         n = len(self.order)
         place = np.empty(n, np.int32)
         place[self.order] = np.arange(n, dtype=np.int32)
-        entries = symmetrized(place[self._neighbors[self.order]], self._P[self.order], total / (2 * n), threads)
+        neighbors, P = np.empty_like(self._neighbors), np.empty_like(self._P)
+
+        def work(part: slice) -> None:
+            chosen = self.order[part]
+            neighbors[part], P[part] = place[self._neighbors[chosen]], self._P[chosen]
+
+        in_pieces(work, n, threads, MANY_ROWS)
+        entries = symmetrized(neighbors, P, total / (2 * n), threads)
         self._joint = float(_information(entries[2]))
         return entries
 

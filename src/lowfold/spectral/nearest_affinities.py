@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array
 
 from lowfold import inputs
 from lowfold.affinity.gaussian import (
@@ -22,6 +22,7 @@ from lowfold.affinity.gaussian import (
     typical_width,
 )
 from lowfold.affinity.walk import row_sums, scaled
+from lowfold.backend.pieces import MANY_ROWS, in_pieces
 from lowfold.errors import ParameterError
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.interface import Settings, search_option
@@ -67,10 +68,22 @@ class NearestAffinities(Affinities):
     def between(self, threads: int) -> csr_array:
         """The sparse matrix, in float64."""
         graph = self._hood.graph
-        rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-        W = gaussian(graph.data.astype(np.float64), self.bandwidth.between(rows, graph.indices))
-        W = np.maximum(W, LEAST_WEIGHT)
-        return csr_array(csr_array((W, graph.indices, graph.indptr), shape=graph.shape) + eye_array(graph.shape[0]))
+        graph.sort_indices()
+        n, begin = graph.shape[0], graph.indptr
+        W, columns = np.empty(len(graph.data) + n), np.empty(len(graph.data) + n, graph.indices.dtype)
+
+        def work(part: slice) -> None:
+            edges, own = slice(begin[part.start], begin[part.stop]), np.arange(part.start, part.stop)
+            rows, ends = np.repeat(own, np.diff(begin[part.start : part.stop + 1])), graph.indices[edges]
+            weights = gaussian(graph.data[edges].astype(np.float64), self.bandwidth.between(rows, ends))
+            # Each row is longer by its own point, which stands behind the lower ones.
+            at = np.arange(edges.start, edges.stop) + rows + (ends > rows)
+            W[at], columns[at] = np.maximum(weights, LEAST_WEIGHT), ends
+            at = begin[own] + own + np.bincount(rows[ends < rows] - part.start, minlength=len(own))
+            W[at], columns[at] = 1.0, own
+
+        in_pieces(work, n, threads, MANY_ROWS)
+        return csr_array((W, columns, begin + np.arange(n + 1)), shape=graph.shape)
 
     def check(self, W: csr_array, q: NDArray[np.float64]) -> None:
         """No point may be alone; an affinity that is no more than the least does not count."""

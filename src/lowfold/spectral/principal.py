@@ -14,7 +14,7 @@ from lowfold.errors import ConvergenceWarning
 from lowfold.spectral.centred import CentredMatrix
 from lowfold.spectral.eigen import solve
 from lowfold.spectral.krylov import gap_behind
-from lowfold.spectral.problem import DenseMatrix, EigenProblem
+from lowfold.spectral.problem import DenseMatrix, EigenProblem, Spectrum
 
 TINY = float(np.finfo(float).tiny)
 OVERSAMPLING = 10  # vectors beyond those asked for: the subspace iteration converges with the gap behind them
@@ -57,15 +57,26 @@ def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
     """From the smaller of Xc^T Xc and Xc Xc^T, which share their eigenvalues: Xc^T u = sqrt(lam) v."""
     n, D = X.shape
     A, total = _scaled(X.scatter() if n >= D else X.gram())
-    found = solve(EigenProblem(DenseMatrix(A, threads)), m)
+    found = _solved(A, m, threads)
     if n >= D and found.values[-1] < MEASURED * found.values[0]:
         A, total = _scaled(X.scatter(precise=True))
-        found = solve(EigenProblem(DenseMatrix(A, threads)), m)
+        found = _solved(A, m, threads)
     values, vectors = np.maximum(found.values, 0), found.vectors
     if n < D:
         vectors = _orthonormal(X.transposed_times(vectors))
     residual = float(found.residuals.max() / max(values[0], np.finfo(float).tiny))
     return Eigenpairs(values * total, vectors, total, residual, found.gap * total, found.products)
+
+
+def _solved(A: NDArray[np.float64], m: int, threads: int) -> Spectrum:
+    """The m largest eigenpairs of A, found without its rows of zeros: columns of the data that do not vary."""
+    some = np.flatnonzero(A.diagonal() > 0)
+    if len(some) == len(A) or len(some) < m:
+        return solve(EigenProblem(DenseMatrix(A, threads)), m)
+    found = solve(EigenProblem(DenseMatrix(A[np.ix_(some, some)], threads)), m)
+    vectors = np.zeros((len(A), m))
+    vectors[some] = found.vectors
+    return dataclasses.replace(found, vectors=vectors)
 
 
 def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
