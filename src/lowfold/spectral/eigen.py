@@ -156,7 +156,7 @@ def _canonical_spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -
     vectors = canonical(ritz.values, ritz.vectors, close)
     divided = bool(ritz.values[-1] - ritz.next <= close[-1])
     return Spectrum(
-        ritz.values, vectors, ritz.residuals, close, ritz.gap, solver, ritz.products, ritz.converged, divided
+        ritz.values, vectors, ritz.residuals, ritz.gap, solver, ritz.products, ritz.converged, divided, close
     )
 
 

@@ -134,7 +134,7 @@ class GraphMethod(Estimator):
             )
 
 
-NOTHING = Spectrum(np.empty(0), np.empty((0, 0)), np.empty(0), np.empty(0), np.inf, "none", 0, True)
+NOTHING = Spectrum(np.empty(0), np.empty((0, 0)), np.empty(0), np.inf, "none", 0, True)
 
 
 def side_by_side(parts: list[Block]) -> list[NDArray[np.float64]]:

@@ -79,17 +79,18 @@ class Spectrum:
     values: NDArray[np.float64]
     vectors: Block
     residuals: NDArray[np.float64]
-    closeness: NDArray[np.float64]
     gap: float
     solver: str
     products: int
     converged: bool
     divided: bool = False
+    closeness: NDArray[np.float64] | None = None  # of a file of an earlier version
 
     def first(self, m: int) -> Spectrum:
         """The m outermost eigenvectors alone."""
         if m == len(self.values):
             return self
+        assert self.closeness is not None, "of what has just been found"
         step = float(abs(self.values[m - 1] - self.values[m]))
         return dataclasses.replace(
             self,
