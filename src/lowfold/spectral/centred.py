@@ -21,9 +21,15 @@ class CentredMatrix(ABC):
     mean: NDArray[np.float64]
     shape: tuple[int, int]
 
+    single = False  # whether products are taken in float32
+
     @abstractmethod
-    def scatter(self, *, precise: bool = False) -> NDArray[np.float64]:
-        """Xc^T Xc, of shape (D, D); precise: by products in float64 whatever the data are."""
+    def scatter(self) -> NDArray[np.float64]:
+        """Xc^T Xc, of shape (D, D)."""
+
+    def precise_scatter(self) -> NDArray[np.float64]:
+        """The same by products in float64, whatever the data are."""
+        return self.scatter()
 
     @abstractmethod
     def gram(self) -> NDArray[np.float64]:
@@ -53,13 +59,16 @@ class DenseCentred(CentredMatrix):
     def __init__(self, X: Floats, threads: int, mean: NDArray[np.float64] | None = None) -> None:
         self.shape = X.shape
         self._X = X
+        self.single = X.dtype == np.float32
         self._threads = threads
         self.mean = native.kernels.column_means(X, threads) if mean is None else mean
 
-    def scatter(self, *, precise: bool = False) -> NDArray[np.float64]:
+    def scatter(self) -> NDArray[np.float64]:
         """Xc^T Xc."""
-        if not precise or self._X.dtype == np.float64:
-            return np.asarray(native.kernels.scatter(self._X, self.mean, self._threads))
+        return np.asarray(native.kernels.scatter(self._X, self.mean, self._threads))
+
+    def precise_scatter(self) -> NDArray[np.float64]:
+        """A few rows at a time."""
         total = np.zeros((self.shape[1], self.shape[1]))
         for begin in range(0, self.shape[0], ROWS_AT_ONCE):
             block = self._X[begin : begin + ROWS_AT_ONCE].astype(np.float64)
@@ -111,8 +120,8 @@ class SparseCentred(CentredMatrix):
         X.data -= np.where(full, self.mean, 0)[X.indices]
         return X, np.where(full, 0, self.mean)
 
-    def scatter(self, *, precise: bool = False) -> NDArray[np.float64]:
-        """X^T X - n mean mean^T, in float64 always."""
+    def scatter(self) -> NDArray[np.float64]:
+        """X^T X - n mean mean^T."""
         X, mean = self._shifted()
         return np.asarray((X.T @ X).toarray() - self.shape[0] * np.outer(mean, mean))
 

@@ -58,8 +58,8 @@ def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
     n, D = X.shape
     A, total = _scaled(X.scatter() if n >= D else X.gram())
     found = _solved(A, m, threads)
-    if n >= D and found.values[-1] < MEASURED * found.values[0]:
-        A, total = _scaled(X.scatter(precise=True))
+    if n >= D and X.single and found.values[-1] < MEASURED * found.values[0]:
+        A, total = _scaled(X.precise_scatter())
         found = _solved(A, m, threads)
     values, vectors = np.maximum(found.values, 0), found.vectors
     if n < D:
