@@ -153,3 +153,42 @@ def test_new_rows_are_measured_as_the_points_are_stored(metric):
     np.testing.assert_array_equal(found.distances, expected.distances)
     dense = build_index(X, metric=metric).query(new, 5)
     np.testing.assert_allclose(found.distances, dense.distances, rtol=1e-3)
+
+
+def _of_many_sizes(dtype, about_zero):
+    """Rows of about 1, and others so small that squares of their differences leave the range of the type."""
+    smallest = {np.float32: -37, np.float64: -300}[dtype]
+    sizes = np.repeat([0.0, smallest / 4, smallest / 2, 0.6 * smallest, smallest], 200)
+    X = cloud(len(sizes), 6) * 10.0 ** sizes[:, None]
+    X = X[np.random.default_rng(1).permutation(len(X))].astype(dtype)
+    return np.vstack([X, -X]) if about_zero else X  # small beside the mean too, or not
+
+
+@pytest.mark.parametrize("about_zero", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_whose_squares_vanish_are_found_exactly_beside_rows_of_1(dtype, about_zero):
+    X = _of_many_sizes(dtype, about_zero)
+    new = X[:20] * dtype(1.5)
+    index = build_index(X, search="exact")
+    for queries, found in ((X, index.query(None, 5)), (new, index.query(new, 5))):
+        D = _distances(queries, X)
+        if queries is X:
+            np.fill_diagonal(D, np.inf)
+        np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :5], rtol=1e-5, atol=0)  # float32 rounding
+
+
+@pytest.mark.parametrize("about_zero", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_approximate_search_keeps_its_recall_where_squares_vanish(dtype, about_zero):
+    X = _of_many_sizes(dtype, about_zero)
+    found = build_index(X, search=Cells(recall=0.99)).query(None, 5)
+    D = _distances(X, X)
+    np.fill_diagonal(D, np.inf)
+    near = found.distances <= np.sort(D, axis=1)[:, 4:5] * (1 + 1e-5)
+    assert near.mean() >= 0.99
+
+
+def _distances(queries, X):
+    """In a type whose exponents have room for the squares."""
+    differences = queries.astype(np.longdouble)[:, None] - X.astype(np.longdouble)
+    return np.sqrt(np.square(differences).sum(axis=2))

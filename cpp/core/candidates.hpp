@@ -72,7 +72,7 @@ class Candidates {
         // are for the rounding of this. A larger error would leave no cut at all.
         if (error_ < MOST_ERROR) {
             const float farthest = (reach + 5 * error_ * size_[row]) / (1 - 4 * error_);
-            cut_[row] = std::min(cut_[row], bound + error_ * (3.1f * size_[row] + 2.1f * farthest));
+            cut_[row] = std::min(cut_[row], bound + error_ * (3.1f * size_[row] + 2.1f * farthest) + VANISHED);
         }
         drop_above_cut(row);
         if (static_cast<std::size_t>(count_[row]) > capacity_ / 2) {

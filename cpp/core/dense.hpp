@@ -23,8 +23,9 @@ class Centre {
     }
 
     /// to = x - centre in `columns` columns from the given one on.
-    void subtract(const T* x, std::size_t first, std::size_t columns, T* to) const {
-        for (std::size_t p = 0; p < columns; ++p) to[p] = (x[p] - high_[first + p]) - low_[first + p];
+    void subtract(const T* x, std::size_t first, std::size_t columns, T* __restrict to) const {
+        const T *high = &high_[first], *low = &low_[first];
+        for (std::size_t p = 0; p < columns; ++p) to[p] = (x[p] - high[p]) - low[p];
     }
 
     /// x - centre in one column of a whole row.
@@ -58,9 +59,9 @@ void project(const Context& context, MatrixView<const T> X, const double* mean, 
     });
 }
 
-/// One side of a product: rows less a centre, in those columns where that is not zero in every row. Images and counts
-/// have many others, and they add nothing.
-template <class T>
+/// One side of a product: rows less a centre, in those columns where that is not zero in every row, to be laid in
+/// panels of WIDTH columns. Images and counts have many other columns, and they add nothing.
+template <class T, std::size_t WIDTH>
 class CentredColumns {
    public:
     CentredColumns(const Context& context, MatrixView<const T> X, const double* mean)
@@ -68,53 +69,67 @@ class CentredColumns {
         std::vector<std::vector<std::int32_t>> zeros((X.rows + ROWS_PER_SUM - 1) / ROWS_PER_SUM);
         parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker&) {
             auto& zero = zeros[begin / ROWS_PER_SUM];
-            zero.resize(X.columns);
-            std::iota(zero.begin(), zero.end(), 0);
-            for (std::size_t i = begin; i < end && !zero.empty(); ++i)
-                std::erase_if(zero, [&](std::int32_t p) { return centre_.difference(X.row(i), p) != 0; });
+            for (std::size_t p = 0; p < X.columns; ++p)
+                if (centre_.difference(X.row(begin), p) == 0) zero.push_back(static_cast<std::int32_t>(p));
+            const auto differs = [&](std::size_t i, std::int32_t p) { return X.row(i)[p] != X.row(begin)[p]; };
+            for (std::size_t i = begin; i < end && !zero.empty(); ++i) {
+                bool any = false;  // without a way out, which would take longer than the rest of the row
+                for (const auto p : zero) any |= differs(i, p);
+                if (any) std::erase_if(zero, [&](std::int32_t p) { return differs(i, p); });
+            }
         });
         std::vector<std::size_t> parts(X.columns);
         for (const auto& zero : zeros)
             for (const auto p : zero) ++parts[p];
         for (std::size_t p = 0; p < X.columns; ++p)
-            if (parts[p] < zeros.size()) {
-                place_[p] = static_cast<std::int32_t>(which_.size());
-                which_.push_back(static_cast<std::int32_t>(p));
-            }
+            if (parts[p] < zeros.size()) append(p);
     }
 
     static constexpr std::int32_t NOWHERE = -1;
 
     std::size_t rows() const { return X_.rows; }
-    std::size_t columns() const { return which_.size(); }
+    std::size_t columns() const { return columns_; }
     /// Which of the columns the p-th of X is, or NOWHERE.
     std::int32_t place(std::size_t p) const { return place_[p]; }
 
-    /// `width` columns from the first-th on, of the row-th row.
-    void read(std::size_t row, std::size_t first, std::size_t width, T* to) const {
-        const std::int32_t* which = &which_[first];
-        if (which[width - 1] - which[0] == static_cast<std::int32_t>(width - 1))
-            centre_.subtract(X_.row(row) + which[0], which[0], width, to);
-        else
-            for (std::size_t p = 0; p < width; ++p) to[p] = centre_.difference(X_.row(row), which[p]);
+    /// Writes the columns of a row from the c-th on to place(c), for all c at which a panel or a gap in X begins.
+    template <class Place>
+    void read(std::size_t row, const Place& place) const {
+        for (const auto& run : runs_)
+            centre_.subtract(X_.row(row) + run.source, run.source, run.count, place(run.first));
     }
 
    private:
+    /// Columns of one panel that are neighbours in X too.
+    struct Run {
+        std::size_t source, first, count;
+    };
+
+    void append(std::size_t p) {
+        const bool follows = !runs_.empty() && columns_ % WIDTH != 0 && runs_.back().source + runs_.back().count == p;
+        if (!follows) runs_.push_back({p, columns_, 0});
+        ++runs_.back().count;
+        place_[p] = static_cast<std::int32_t>(columns_++);
+    }
+
     MatrixView<const T> X_;
     Centre<T> centre_;
-    std::vector<std::int32_t> which_, place_;
+    std::vector<std::int32_t> place_;
+    std::vector<Run> runs_;
+    std::size_t columns_ = 0;
 };
 
 /// C = sum_i (a_i - a_mean)(b_i - b_mean)^T over the rows of A and B, in blocks of rows: the sums of one block in T,
-/// the sums over blocks in float64. For A = B (`symmetric`) only tiles that touch the upper triangle are computed.
-/// Each tile has one owner; while a block is multiplied, the next one is packed. Cost n * columns of A * columns of B.
+/// the sums over blocks in float64. For A = B (`symmetric`) only registers that touch the upper triangle are computed.
+/// Each part has one owner; while a block is multiplied, the next one is packed. Cost n * columns of A * columns of B.
 template <class T>
 class CrossProduct {
    public:
     CrossProduct(const Context& context, MatrixView<const T> A, const double* a_mean, MatrixView<const T> B,
                  const double* b_mean, bool symmetric)
-        : A_(context, A, a_mean), B_(symmetric ? A_ : CentredColumns<T>(context, B, b_mean)), symmetric_(symmetric) {
-        sum_.assign(left_panels() * TILE_ROWS * width(), 0.0);
+        : A_(context, A, a_mean), B_(symmetric ? A_ : Columns(context, B, b_mean)), symmetric_(symmetric) {
+        divide();
+        sum_.assign(padded(A_.columns()) * width(), 0.0);
         Block current, next;
         next.begin(*this, 0);
         parallel_for(context, PIECES, [&](std::size_t piece, Worker&) { next.pack(*this, piece); });
@@ -122,12 +137,13 @@ class CrossProduct {
             std::swap(current, next);
             const bool more = first + BLOCK < A.rows;
             if (more) next.begin(*this, first + BLOCK);
-            // The tallest panels first, and the packing last, so that threads end together.
-            parallel_for(context, right_panels() + (more ? PIECES : 0), [&](std::size_t item, Worker& worker) {
-                if (item < right_panels())
-                    multiply(current, right_panels() - 1 - item, worker);
+            // The packing last, in small pieces, so that threads end together.
+            parallel_for(context, parts_.size() + (more ? PIECES : 0), [&](std::size_t item, Worker& worker) {
+                if (item < parts_.size())
+                    multiply(current, parts_[item]);
                 else
-                    next.pack(*this, item - right_panels());
+                    next.pack(*this, item - parts_.size());
+                worker.check();
             });
         }
     }
@@ -135,77 +151,95 @@ class CrossProduct {
     /// Of the i-th column of A and the j-th of B.
     double at(std::size_t i, std::size_t j) const {
         const auto a = A_.place(i), b = B_.place(j);
-        if (a == CentredColumns<T>::NOWHERE || b == CentredColumns<T>::NOWHERE) return 0;
+        if (a == Columns::NOWHERE || b == Columns::NOWHERE) return 0;
         return symmetric_ && a > b ? sum_[b * width() + a] : sum_[a * width() + b];
     }
 
    private:
     static constexpr std::size_t BLOCK = 1024;  // few enough for sums in float32, many enough to hide the rest
     static constexpr std::size_t PIECES = 16;   // of a block, to be packed by any thread
+    // A tile's height divides the width of a panel, so that the columns of A = B are packed once for both sides. With
+    // tiles of TILE_ROWS x PANEL the products took a tenth longer, and the packing twice as long.
+    static constexpr int VECTORS = 3, ROWS = VECTOR_BYTES == 64 ? 8 : VECTOR_BYTES == 32 ? 4 : 3;
+    static constexpr std::size_t WIDTH = VECTORS * LANES<T>, TILES_OF_PART = 16;
+    static_assert(WIDTH % ROWS == 0);
+    // One row more than there are: panels a power of two apart would share few lines of the cache.
+    static constexpr std::size_t STRIDE = BLOCK + 1;
+    using Columns = CentredColumns<T, WIDTH>;
 
-    /// Some rows, centred, in panels: value(r, panel, lane) at [(panel * rows + r) * panel width + lane].
+    /// The products of some rows of C, whole tiles, with one panel of columns.
+    struct Part {
+        std::size_t panel, begin, end;
+    };
+
+    /// Some rows, centred, in panels: value(r, panel, lane) at [(panel * STRIDE + r) * WIDTH + lane].
     struct Block {
-        Buffer<T> left, right;
+        Buffer<T> left, right;  // only the latter where both sides are the same
         std::size_t first = 0, rows = 0;
 
         void begin(const CrossProduct& product, std::size_t row) {
             first = row;
             rows = std::min(BLOCK, product.A_.rows() - row);
-            left.resize(product.left_panels() * TILE_ROWS * BLOCK);
-            right.resize(product.width() * BLOCK);
+            // Where the last panel has no columns, the zeros stay: nothing is written there.
+            if (!product.symmetric_) left.resize(padded(product.A_.columns()) * STRIDE, T{});
+            right.resize(product.width() * STRIDE, T{});
         }
 
         void pack(const CrossProduct& product, std::size_t piece) {
-            const std::size_t begin = piece * rows / PIECES, end = (piece + 1) * rows / PIECES;
-            pack_columns<TILE_ROWS>(product.A_, begin, end, left);
-            pack_columns<PANEL<T>>(product.B_, begin, end, right);
-        }
-
-        /// Panel by panel: row by row would write to places a power of two apart, which share few lines of the cache.
-        template <std::size_t WIDTH>
-        void pack_columns(const CentredColumns<T>& X, std::size_t begin, std::size_t end, Buffer<T>& to) const {
-            for (std::size_t p = 0; p < X.columns(); p += WIDTH) {
-                T* panel = &to[p * rows];
-                const std::size_t width = std::min(WIDTH, X.columns() - p);
-                for (std::size_t r = begin; r < end; ++r) {
-                    if (width == WIDTH)
-                        X.read(first + r, p, WIDTH, panel + r * WIDTH);
-                    else
-                        X.read(first + r, p, width, std::fill_n(panel + r * WIDTH, WIDTH, T{}) - WIDTH);
-                }
+            for (std::size_t r = piece * rows / PIECES; r < (piece + 1) * rows / PIECES; ++r) {
+                if (!product.symmetric_)
+                    product.A_.read(first + r, [&](std::size_t c) { return &left[at(c) + r * WIDTH]; });
+                product.B_.read(first + r, [&](std::size_t c) { return &right[at(c) + r * WIDTH]; });
             }
         }
+
+        /// Where the first value of a column is; the next ones follow WIDTH apart.
+        static std::size_t at(std::size_t column) { return column / WIDTH * WIDTH * STRIDE + column % WIDTH; }
     };
 
-    std::size_t left_panels() const { return (A_.columns() + TILE_ROWS - 1) / TILE_ROWS; }
-    std::size_t right_panels() const { return (B_.columns() + PANEL<T> - 1) / PANEL<T>; }
-    std::size_t width() const { return right_panels() * PANEL<T>; }
+    static std::size_t padded(std::size_t columns) { return (columns + WIDTH - 1) / WIDTH * WIDTH; }
+    std::size_t width() const { return padded(B_.columns()); }
 
-    /// Adds a block's products of all of A's columns with one panel of B's.
-    void multiply(const Block& block, std::size_t right, Worker& worker) {
-        const bool half = B_.columns() - right * PANEL<T> <= LANES<T>;  // the rest of the last panel is empty
-        half ? multiply_vectors<1>(block, right) : multiply_vectors<TILE_VECTORS>(block, right);
-        worker.check();
-    }
-
-    template <int VECTORS>
-    void multiply_vectors(const Block& block, std::size_t right) {
-        const std::size_t below = symmetric_ ? (right + 1) * PANEL<T> : A_.columns();
-        for (std::size_t left = 0; left < left_panels() && left * TILE_ROWS < below; ++left) {
-            Vec<T> sum[TILE_ROWS][VECTORS];
-            accumulate<InnerProduct>(&block.left[left * block.rows * TILE_ROWS],
-                                     &block.right[right * block.rows * PANEL<T>], block.rows, sum);
-            for (int i = 0; i < TILE_ROWS; ++i) {
-                T values[VECTORS * LANES<T>];
-                std::memcpy(values, sum[i], sizeof(values));
-                double* to = &sum_[(left * TILE_ROWS + i) * width() + right * PANEL<T>];
-                for (int lane = 0; lane < VECTORS * LANES<T>; ++lane) to[lane] += values[lane];
-            }
+    void divide() {
+        for (std::size_t panel = 0; panel * WIDTH < B_.columns(); ++panel) {
+            const std::size_t height = symmetric_ ? std::min((panel + 1) * WIDTH, A_.columns()) : A_.columns();
+            for (std::size_t begin = 0; begin < height; begin += TILES_OF_PART * ROWS)
+                parts_.push_back({panel, begin, std::min(begin + TILES_OF_PART * ROWS, height)});
         }
     }
 
-    CentredColumns<T> A_, B_;
+    /// Adds a block's products of a part.
+    void multiply(const Block& block, const Part& part) {
+        const std::size_t columns = std::min(WIDTH, B_.columns() - part.panel * WIDTH);
+        const int end = static_cast<int>((columns + LANES<T> - 1) / LANES<T>);
+        for (std::size_t row = part.begin; row < part.end; row += ROWS) {
+            const std::size_t below = row - std::min(row, part.panel * WIDTH);
+            const int begin = symmetric_ ? static_cast<int>(below / LANES<T>) : 0;  // registers left of the diagonal
+            if (end - begin == 3)
+                multiply_tile<3>(block, row, part.panel * WIDTH + begin * LANES<T>);
+            else if (end - begin == 2)
+                multiply_tile<2>(block, row, part.panel * WIDTH + begin * LANES<T>);
+            else if (end - begin == 1)
+                multiply_tile<1>(block, row, part.panel * WIDTH + begin * LANES<T>);
+        }
+    }
+
+    template <int COUNT>
+    void multiply_tile(const Block& block, std::size_t row, std::size_t column) {
+        Vec<T> sum[ROWS][COUNT];
+        accumulate_strided<InnerProduct, WIDTH, WIDTH>(&(symmetric_ ? block.right : block.left)[Block::at(row)],
+                                                       &block.right[Block::at(column)], block.rows, sum);
+        for (int i = 0; i < ROWS; ++i) {
+            T values[COUNT * LANES<T>];
+            std::memcpy(values, sum[i], sizeof(values));
+            double* to = &sum_[(row + i) * width() + column];
+            for (int lane = 0; lane < COUNT * LANES<T>; ++lane) to[lane] += values[lane];
+        }
+    }
+
+    Columns A_, B_;
     bool symmetric_;
+    std::vector<Part> parts_;
     Buffer<double> sum_;
 };
 

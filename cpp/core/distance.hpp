@@ -63,6 +63,17 @@ struct SquareStep {
     }
 };
 
+/// Differences multiplied by a power of two, which rounds nothing, before they are squared.
+template <class T>
+struct EnlargedSquareStep : SquareStep {
+    T factor;
+    template <class V>
+    V operator()(V sum, V difference) const {
+        difference *= factor;
+        return sum + difference * difference;
+    }
+};
+
 struct AbsoluteStep {
     template <class V>
     V operator()(V sum, V difference) const {
@@ -85,13 +96,27 @@ struct LargestStep {
     }
 };
 
+/// sqrt(sum_p (x_p - y_p)^2). Where squares may have left the range of T at its lower end, they are taken again of
+/// enlarged differences: rows of 1e-30 beside rows of 1 have distances too.
+template <class T>
+inline T euclidean(const T* x, const T* y, std::size_t dimensions) {
+    constexpr int SMALL = std::is_same_v<T, float> ? -100 : -900;  // below 2^this digits may be lost, 0 included
+    constexpr int ENLARGED =
+        std::is_same_v<T, float> ? 100 : 600;  // as a power of two: no square of T leaves its range
+    const T squared = fold_differences(x, y, dimensions, SquareStep{});
+    if (squared >= std::ldexp(T{1}, SMALL)) [[likely]]
+        return std::sqrt(squared);
+    const T factor = std::ldexp(T{1}, ENLARGED);
+    return std::sqrt(fold_differences(x, y, dimensions, EnlargedSquareStep<T>{{}, factor})) / factor;
+}
+
 /// Between rows, padded or not.
 template <class T>
 inline T distance(Metric metric, const T* x, const T* y, std::size_t dimensions) {
     if (metric == Metric::manhattan) return fold_differences(x, y, dimensions, AbsoluteStep{});
     if (metric == Metric::chebyshev) return fold_differences(x, y, dimensions, LargestStep{});
+    if (metric == Metric::euclidean) return euclidean(x, y, dimensions);
     const T squared = fold_differences(x, y, dimensions, SquareStep{});
-    if (metric == Metric::euclidean) return std::sqrt(squared);
     return metric == Metric::cosine ? squared / 2 : squared;
 }
 

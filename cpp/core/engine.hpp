@@ -25,6 +25,9 @@ inline float float_error(std::size_t dimensions) {
     return 2 * (static_cast<float>(dimensions) + 8) * std::numeric_limits<float>::epsilon();
 }
 
+/// By how much scores may be off besides, since products of tiny numbers are rounded to multiples of 2^-149.
+inline constexpr float VANISHED = 0x1p-100f;
+
 /// Points scored in float32 by one of the operations of tile.hpp.
 template <class Operation>
 struct FloatEngine {

@@ -122,7 +122,7 @@ class CellIndex final : public Index<T> {
     }
 
     /// The most by which `score` of a point of this cell may have put it into the wrong one.
-    float slack(std::size_t cell) const { return 2 * float_error(dimensions_) * largest_size_[cell]; }
+    float slack(std::size_t cell) const { return 2 * float_error(dimensions_) * largest_size_[cell] + VANISHED; }
 
     /// An upper bound of the distance from x to the centroid of its home, given its score there.
     float distance_home(float own, float size, std::size_t home) const {
@@ -134,7 +134,7 @@ class CellIndex final : public Index<T> {
     float misplaced(std::size_t cell) const { return Engine::INNER ? std::sqrt(slack(cell) / 2) : slack(cell) / 2; }
 
     /// What a row's own score is taken for: not less than it can be.
-    float rounded_up(float own, float size) const { return own + 2 * float_error(dimensions_) * size; }
+    float rounded_up(float own, float size) const { return own + 2 * float_error(dimensions_) * size + VANISHED; }
 
     /// A function (score of the cell's centroid, score of the home centroid rounded up, distance to it) -> margin of
     /// the cell: how near to x its points can be at best, or less. For numbers and for registers of them. The larger of

@@ -38,25 +38,32 @@ struct LargestDifference {
     }
 };
 
-/// result[i][v] = Operation over the depth of row i and vector v of the panel, for its first VECTORS vectors.
-template <class Operation, int ROWS, int VECTORS, class T>
-inline void accumulate(const T* rows, const T* panel, std::size_t depth, Vec<T> (&result)[ROWS][VECTORS]) {
+/// result[i][v] = Operation over the depth of row i and vector v of the panel, for its first VECTORS vectors. Of one
+/// step of depth, rows lie side by side, and so do columns; those of the next lie behind as many as the strides say.
+template <class Operation, std::size_t ROW_STRIDE, std::size_t PANEL_STRIDE, int ROWS, int VECTORS, class T>
+inline void accumulate_strided(const T* rows, const T* panel, std::size_t depth, Vec<T> (&result)[ROWS][VECTORS]) {
     Vec<T> sum[ROWS][VECTORS] = {};  // local, so that it stays in registers: nothing else can point to it
     for (std::size_t p = 0; p < depth; ++p) {
         Vec<T> y[VECTORS];
-#pragma GCC unroll 2
-        for (int v = 0; v < VECTORS; ++v) y[v] = load<Vec<T>>(panel + p * PANEL<T> + v * LANES<T>);
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; ++v) y[v] = load<Vec<T>>(panel + p * PANEL_STRIDE + v * LANES<T>);
 #pragma GCC unroll 16
         for (int i = 0; i < ROWS; ++i) {
-            const auto x = broadcast<Vec<T>>(rows[p * ROWS + i]);
-#pragma GCC unroll 2
+            const auto x = broadcast<Vec<T>>(rows[p * ROW_STRIDE + i]);
+#pragma GCC unroll 4
             for (int v = 0; v < VECTORS; ++v) sum[i][v] = Operation::step(sum[i][v], x, y[v]);
         }
     }
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < VECTORS; ++v) result[i][v] = sum[i][v];
+}
+
+/// The same of interleaved rows and a panel of PANEL columns.
+template <class Operation, int ROWS, int VECTORS, class T>
+inline void accumulate(const T* rows, const T* panel, std::size_t depth, Vec<T> (&result)[ROWS][VECTORS]) {
+    accumulate_strided<Operation, ROWS, PANEL<T>>(rows, panel, depth, result);
 }
 
 /// Calls body.operator()<ROWS>() with the run-time `rows` (1 to TILE_ROWS) as a constant.

@@ -158,8 +158,8 @@ void expect_cross_product(const Data<T>& A, const Data<T>& B, bool symmetric) {
                 wanted += term;
                 size += std::abs(term);
             }
-            // Sums in T run over blocks of 512 rows.
-            const double steps = 2 + static_cast<double>(std::min<std::size_t>(A.rows, 512));
+            // Sums in T run over blocks of 1024 rows.
+            const double steps = 2 + static_cast<double>(std::min<std::size_t>(A.rows, 1024));
             expect_close(first.at(i, j), wanted, steps * std::numeric_limits<T>::epsilon() * size,
                          text("entry ", i, ", ", j, " of ", A.columns, " x ", B.columns, " from ", A.rows, " rows"));
         }
@@ -173,17 +173,18 @@ void expect_cross_product(const Data<T>& A, const Data<T>& B, bool symmetric) {
 
 template <class T>
 void a_cross_product_is_that_of_a_plain_loop_on_any_number_of_threads() {
-    for (const std::size_t rows : {1, 511, 512, 513, 1030})
-        for (const std::size_t columns : {1, TILE_ROWS + 1, PANEL<T> + 1}) {
+    for (const std::size_t rows : {1, 1023, 1024, 1025, 2100})
+        for (const std::size_t columns : {1, TILE_ROWS + 1, 3 * LANES<T> + 1}) {
             const auto A = make_data<T>(Shape::random, rows, columns, 1);
-            const auto B = make_data<T>(Shape::random, rows, 2 * PANEL<T> - 3, 2);
+            const auto B = make_data<T>(Shape::random, rows, 4 * LANES<T> - 3, 2);
             expect_cross_product(A, B, false);
         }
 }
 
 template <class T>
 void a_symmetric_product_is_that_of_a_plain_loop_and_symmetric() {
-    for (const std::size_t columns : {1, TILE_ROWS, PANEL<T>, PANEL<T> + 1, 3 * PANEL<T> + 2}) {
+    // Panels of the product are three registers wide, parts of it up to 16 tiles of 8 rows high.
+    for (const std::size_t columns : {1, LANES<T>, LANES<T> + 1, 3 * LANES<T>, 3 * LANES<T> + 1, 8 * LANES<T>, 150}) {
         const auto X = make_data<T>(Shape::random, 600, columns);
         expect_cross_product(X, X, true);
         const auto mean = some_mean(X);

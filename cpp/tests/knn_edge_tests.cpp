@@ -126,7 +126,58 @@ void bytes_are_exact_for_queries_rounded_more_coarsely_than_the_points() {
 }
 #endif
 
+/// Rows of about 1, and others down to the smallest numbers of the type, on both sides of zero.
+template <class T>
+Data<T> of_many_sizes() {
+    constexpr int EXPONENTS = sizeof(T) == 4 ? 126 : 1022, SIZES = 9;
+    auto X = make_data<T>(Shape::random, 90 * SIZES, 5);
+    for (std::size_t i = 0; i < X.rows; ++i)
+        for (std::size_t p = 0; p < X.columns; ++p)
+            X.row(i)[p] = std::ldexp(X.row(i)[p], -static_cast<int>(i % SIZES) * EXPONENTS / (SIZES - 1));
+    return X;
+}
+
+template <class T>
+void rows_whose_squares_vanish_have_distances() {
+    const auto X = of_many_sizes<T>();
+    for (std::size_t i = 1; i < X.rows; ++i)
+        for (std::size_t j = 0; j < 40; ++j) {
+            long double squared = 0, difference;  // its exponents have room for the squares
+            for (std::size_t p = 0; p < X.columns; ++p) {
+                difference = static_cast<long double>(X.row(i)[p]) - X.row(j)[p];
+                squared += difference * difference;
+            }
+            const double wanted = static_cast<double>(std::sqrt(squared));
+            // Differences, squares, sum and root round once each; the smallest numbers of all by themselves.
+            const double tolerance =
+                8 * std::numeric_limits<T>::epsilon() * wanted + std::numeric_limits<T>::denorm_min();
+            expect_close(distance(Metric::euclidean, X.row(i), X.row(j), X.columns), wanted, tolerance,
+                         text("rows ", i, " and ", j));
+        }
+}
+
+template <class T>
+void rows_whose_squares_vanish_are_found_beside_others() {
+    const auto X = of_many_sizes<T>();
+    auto mirrored = X;  // small beside the mean of all too
+    for (std::size_t i = 0; i < X.rows; ++i)
+        for (std::size_t p = 0; p < X.columns; ++p) mirrored.row(i)[p] *= i / 9 % 2 ? 1 : -1;
+    for (const Kind& kind : KINDS) {
+        if (kind.metric == Metric::cosine) continue;  // rows of length 1 have none such
+        for (const std::size_t cells : {1, 20}) {
+            expect_exact_search(X, kind, cells, 7);
+            expect_exact_search(mirrored, kind, cells, 7);
+        }
+    }
+}
+
 constexpr Test TESTS[] = {
+    {"distance: rows whose squares vanish have distances (float)", rows_whose_squares_vanish_have_distances<float>},
+    {"distance: rows whose squares vanish have distances (double)", rows_whose_squares_vanish_have_distances<double>},
+    {"knn: rows whose squares vanish are found beside others (float)",
+     rows_whose_squares_vanish_are_found_beside_others<float>},
+    {"knn: rows whose squares vanish are found beside others (double)",
+     rows_whose_squares_vanish_are_found_beside_others<double>},
     {"knn: more cells than points are no problem (float)", more_cells_than_points_are_no_problem<float>},
     {"knn: more cells than points are no problem (double)", more_cells_than_points_are_no_problem<double>},
     {"knn: equal points are neighbours by index (float)", equal_points_are_neighbors_by_index<float>},

@@ -84,16 +84,16 @@ def _some_at_once(problem: EigenProblem, m: int) -> Spectrum | None:
 def _by_lapack(problem: EigenProblem, count: int) -> tuple[NDArray[np.float64], Block]:
     """The first eigenvalues at the wanted end, of A or -A and falling, with the trivial ones last of all; vectors."""
     A = problem.matrix.dense()
-    sign = -1.0 if problem.end == BOTTOM else 1.0
-    deflated = sign * A
+    if problem.end == BOTTOM:
+        A = -A
     if problem.trivial is not None:
         # Moved past the other end, they are the last to be found.
         size = float(np.abs(A).sum(axis=1).max()) or 1.0
-        off = deflated - problem.trivial @ (problem.trivial.T @ deflated)
+        off = A - problem.trivial @ (problem.trivial.T @ A)
         off -= (off @ problem.trivial) @ problem.trivial.T
-        deflated = off - 2 * size * problem.trivial @ problem.trivial.T
+        A = krylov.symmetric(off - 2 * size * problem.trivial @ problem.trivial.T)
     subset = None if count == len(A) else (len(A) - count, len(A) - 1)
-    values, vectors = scipy.linalg.eigh(krylov.symmetric(deflated), subset_by_index=subset)
+    values, vectors = scipy.linalg.eigh(A, subset_by_index=subset)
     return values[::-1], vectors[:, ::-1]
 
 

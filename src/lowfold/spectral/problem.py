@@ -142,7 +142,7 @@ class DenseMatrix:
         if isinstance(self._A, Packed):
             A = self._A.dense().astype(np.float64)
         else:
-            A = np.triu(self._A).astype(np.float64)
+            A = np.triu(self._A).astype(np.float64, copy=False)
             A += np.triu(A, 1).T
         return A if self._scale is None else self._scale * A * self._scale.T
 
