@@ -198,7 +198,10 @@ def test_pieces_between_which_shares_are_told_have_the_bits_of_all_at_once(monke
 def test_inputs_stay_as_they_are():
     X, Y = cloud(60, 3), cloud(60, 2, seed=1)
     X.flags.writeable = Y.flags.writeable = False
+    before = X.copy(), Y.copy()
     quality_curve(X, Y)
+    assert same_bits(X, before[0])
+    assert same_bits(Y, before[1])
 
 
 @pytest.mark.parametrize("k", [0, 59, 2.5, True, "5"])

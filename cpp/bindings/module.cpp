@@ -15,6 +15,8 @@ namespace {
 template <class T>
 NewArray<double, 2> product(const Matrix<T>& A, const Vector<double>& a_mean, const Matrix<T>& B,
                             const Vector<double>& b_mean, bool symmetric, int threads) {
+    check_fit(A.shape(0) == B.shape(0), "both sides of the product must have the same rows");
+    check_fit(A.shape(1) == a_mean.size() && B.shape(1) == b_mean.size(), "a mean must have the features of its rows");
     auto out = new_matrix<double>(A.shape(1), B.shape(1));
     run(threads, [&](const Context& context) {
         const CrossProduct<T> product(context, view(A), a_mean.data(), view(B), b_mean.data(), symmetric);
@@ -33,6 +35,7 @@ void bind_kernels(nb::module_& m) {
         return out;
     });
     m.def("largest_entry", [](const Matrix<T>& X, const Vector<double>& mean, int threads) {
+        check_fit(X.shape(1) == mean.size(), "a mean must have the features of its rows");
         return run(threads, [&](const Context& context) { return largest_entry(context, view(X), mean.data()); });
     });
     m.def("scatter", [](const Matrix<T>& X, const Vector<double>& mean, int threads) {
@@ -50,6 +53,7 @@ void bind_kernels(nb::module_& m) {
         return out;
     });
     m.def("times", [](const Matrix<T>& A, const Matrix<T>& V, int threads) {
+        check_fit(A.shape(1) == V.shape(0), "A must have as many columns as V has rows");
         auto out = new_matrix<double>(A.shape(0), V.shape(1));
         run(threads, [&](const Context& context) { NarrowProduct<T>(view(V)).run(context, view(A), out.data()); });
         return out;

@@ -31,7 +31,8 @@ def option(
     """A dataclass field that knows what it accepts.
 
     `low` and `high` belong to the range, `above` is its open lower end. The annotation of the field gives the types:
-    `float` takes every real number, `int` every integer but True and False, and `str` only one of the `choices`.
+    `float` takes every real number, `int` every integer but True and False, and `str` one of the `choices`, or any
+    where there are none.
     """
     bounds = Option(help=help, low=low, high=high, above=above, choices=choices)
     return dataclasses.field(default=default, metadata={"option": bounds})
@@ -39,11 +40,8 @@ def option(
 
 def n_jobs_option() -> Any:
     """The number of threads, as every estimator declares it."""
-    return option(
-        None,
-        high=1024,
-        help="number of threads; None uses every core that this process may use, -2 all but one, and so on down to one",
-    )
+    help = "number of threads; None uses every core that this process may use, -2 all but one, and so on down to one"
+    return dataclasses.field(default=None, metadata={"option": Option(help=help, high=1024, never=0)})
 
 
 def random_state_option(of: str) -> Any:
@@ -71,6 +69,7 @@ class Option:
     low: float | None = None
     high: float | None = None
     above: float | None = None
+    never: float | None = None
     choices: tuple[str, ...] = ()
 
     def allows_number(self, value: float) -> bool:
@@ -79,13 +78,14 @@ class Option:
             (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)
+            and value != self.never
             and value == value
             and abs(value) != math.inf
         )
 
     def range_text(self) -> str:
         """The range in words, to follow the name of a type; empty if there is none."""
-        ends = [("at least", self.low), ("above", self.above), ("at most", self.high)]
+        ends = [("at least", self.low), ("above", self.above), ("at most", self.high), ("other than", self.never)]
         words = [f"{word} {end:g}" for word, end in ends if end is not None]
         return " " + " and ".join(words) if words else ""
 

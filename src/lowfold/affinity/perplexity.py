@@ -20,15 +20,9 @@ WIDTH = 3  # neighbours for each unit of perplexity: beyond them affinities are 
 
 def neighbors_needed(perplexity: Perplexity, n: int) -> int:
     """How many neighbours the affinities are spread over; raises ParameterError if the perplexity cannot be had."""
-    values = scales(perplexity)
     if n < 2:
         raise DataError(f"X has n_samples = {n}; affinities need other points. Pass at least 2 samples.")
-    if not values or not all(_is_number(value) and value >= 1 for value in values):
-        raise ParameterError(
-            f"perplexity={perplexity!r} must be a number of at least 1, or several such numbers. "
-            f"Use for example perplexity=30.0 or perplexity=(10.0, 100.0)."
-        )
-    largest = max(values)
+    largest = max(scales(perplexity))
     if largest >= n:
         raise ParameterError(
             f"perplexity={largest:g} needs more than {largest:g} other points, but X has n_samples = {n}. "
@@ -46,8 +40,14 @@ def neighbors_needed(perplexity: Perplexity, n: int) -> int:
 
 
 def scales(perplexity: Perplexity) -> tuple[float, ...]:
-    """One or several perplexities as a tuple."""
-    return tuple(perplexity) if isinstance(perplexity, tuple | list) else (perplexity,)
+    """One or several perplexities as a tuple; raises ParameterError where they are none."""
+    values = tuple(perplexity) if isinstance(perplexity, tuple | list) else (perplexity,)
+    if not values or not all(_is_number(value) and value >= 1 for value in values):
+        raise ParameterError(
+            f"perplexity={perplexity!r} must be a number of at least 1, or several such numbers. "
+            f"Use for example perplexity=30.0 or perplexity=(10.0, 100.0)."
+        )
+    return values
 
 
 def perplexity_rows(distances: Floats, perplexity: Perplexity, threads: int) -> Floats:

@@ -81,6 +81,11 @@ def curve_of(min_dist: float | Curve) -> Ab:
 
     curve = min_dist if isinstance(min_dist, Curve) else Curve(min_dist=float(min_dist))
     if curve.a is not None and curve.b is not None:
+        if curve != Curve(a=curve.a, b=curve.b):
+            raise ParameterError(
+                f"Curve was given a={curve.a:g} and b={curve.b:g}, and min_dist={curve.min_dist:g}, "
+                f"spread={curve.spread:g}, from which a and b would follow. Pass one pair or the other."
+            )
         return float(curve.a), float(curve.b)
     if curve.a is not None or curve.b is not None:
         raise ParameterError(f"Curve was given a={curve.a} and b={curve.b}; pass both, or none of them.")

@@ -45,7 +45,7 @@ def intrinsic_dimension(
         raise ParameterError(f"method={method!r} must be 'two_nn' or 'mle'. Use for example method='two_nn'.")
     settings = Settings(metric=metric, n_jobs=n_jobs)
     validate(settings)
-    data = read_points(X, metric)
+    data = read_points(X, metric, n_jobs)
     wanted = 2 if method == "two_nn" else int(k)
     if method == "mle" and not 2 <= wanted <= max(2, data.n - 2):
         raise ParameterError(f"k={k!r} needs k from 2 to {data.n - 2}, as n_samples = {data.n}. Lower k.")

@@ -43,7 +43,7 @@ class DirectionIndex(NeighborIndex):
         return without_self(self._new_query(self._X, k + 1))
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        units, has_direction = self._directions(read_queries(X, self._X))
+        units, has_direction = self._directions(read_queries(X, self._X, self._threads))
         indices = np.empty((len(units), 0), np.int32)
         distances = np.empty((len(units), 0), units.dtype)
         recall = 1.0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from lowfold.backend import resources
+from lowfold.backend import blas, resources
+from lowfold.backend.pieces import in_pieces
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
 from lowfold.types import Floats, Indices, Neighbors
@@ -17,6 +19,8 @@ from lowfold.types import Floats, Indices, Neighbors
 # Trees rely on the triangle inequality. scikit-learn builds them for dissimilarities without it too (Bray-Curtis, a
 # user's function) and then misses neighbours, so they are used only where it is known to hold.
 TREE_METRICS = ("canberra", "hamming", "haversine")
+# scikit-learn asks of these metrics whether numbers are 0, and says so at each call that is given numbers.
+BOOLEAN_METRICS = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
 # Rows, and multiplications for them, between which Ctrl-C is heard: a tenth of a second.
 MOST_ROWS, WORK_AT_ONCE = 512, 2e8
 
@@ -29,7 +33,8 @@ class ExternalIndex(NeighborIndex):
         self._X = csr_matrix(X) if issparse(X) else X
         self._metric = settings.metric
         self._learnt = learnt_from(self._X, settings.metric)
-        self._threads = resources.thread_count(settings.n_jobs)
+        # Functions of Python keep each other waiting on several threads, and Ctrl-C waits for the last of them.
+        self._threads = 1 if callable(settings.metric) else resources.thread_count(settings.n_jobs)
         self._search = self._search_among(self._X)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -56,8 +61,8 @@ class ExternalIndex(NeighborIndex):
                 metric=self._metric,
                 metric_params=self._learnt or None,
                 algorithm="auto" if self._metric in TREE_METRICS else "brute",
-                n_jobs=self._threads,
-            ).fit(X)
+                n_jobs=1,  # its own threads would be at work still when Ctrl-C has ended the search
+            ).fit(as_seen(X, self._metric))
         except (ValueError, TypeError) as error:
             raise ParameterError(
                 f"metric={self._metric!r} cannot be used for these data: {error}. "
@@ -72,7 +77,7 @@ class ExternalIndex(NeighborIndex):
         return without_self(self._nearest(self._X[points], k + 1), points)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self._nearest(read_queries(X, self._X), k)
+        return self._nearest(read_queries(X, self._X, self._threads), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
         distances, indices = self._measured(self._search, X, min(k + 1, self.n))
@@ -85,12 +90,15 @@ class ExternalIndex(NeighborIndex):
     def _measured(self, search: Any, X: Any, k: int) -> tuple[Floats, Indices]:
         """(distances in the type of the points, indices) of the k that scikit-learn finds, ties among them by index."""
         work = float(search.n_samples_fit_) * X.shape[1] * (X.shape[1] if self._metric == "mahalanobis" else 1)
-        rows = max(1, min(MOST_ROWS, int(WORK_AT_ONCE / work)))
-        found = [search.kneighbors(X[begin : begin + rows], k) for begin in range(0, X.shape[0], rows)]
-        distances = np.concatenate([part[0] for part in found])
-        self._check(distances)
-        distances = distances.astype(self._X.dtype, copy=False)
-        indices = np.concatenate([part[1] for part in found]).astype(np.int32)
+        height = max(1, min(MOST_ROWS, int(WORK_AT_ONCE / work)))
+        distances, indices = np.empty((X.shape[0], k), self._X.dtype), np.empty((X.shape[0], k), np.int32)
+
+        def measure(rows: slice) -> None:
+            found, indices[rows] = search.kneighbors(as_seen(X[rows], self._metric), k)
+            self._check(found)
+            distances[rows] = found
+
+        in_pieces(measure, X.shape[0], self._threads, height)
         order = np.lexsort((indices, distances), axis=1)
         return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
 
@@ -117,6 +125,8 @@ class ExternalIndex(NeighborIndex):
 
 def learnt_from(X: Any, metric: Any) -> dict[str, Any]:
     """What a metric needs to know of the data: the variances, or the inverse of the covariance."""
+    if metric in BOOLEAN_METRICS:
+        _warn_of_numbers(X, metric)
     if metric not in ("seuclidean", "mahalanobis"):
         return {}
     if issparse(X) or X.shape[0] < 2:
@@ -126,7 +136,9 @@ def learnt_from(X: Any, metric: Any) -> dict[str, Any]:
             f"Pass an array of at least 2 rows, or use metric='euclidean'."
         )
     if metric == "mahalanobis":
-        return {"VI": np.linalg.pinv(np.cov(X, rowvar=False, dtype=np.float64).reshape(X.shape[1], X.shape[1]))}
+        with blas.single_threaded():
+            covariance = np.cov(X, rowvar=False, dtype=np.float64).reshape(X.shape[1], X.shape[1])
+            return {"VI": np.linalg.pinv(covariance, hermitian=True)}
     constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
     if len(constant):
         raise DataError(
@@ -134,3 +146,20 @@ def learnt_from(X: Any, metric: Any) -> dict[str, Any]:
             f"({len(constant)} such columns in all). Leave out columns that never vary, or use metric='euclidean'."
         )
     return {"V": np.var(X, axis=0, ddof=1, dtype=np.float64)}
+
+
+def as_seen(X: Any, metric: Any) -> Any:
+    """Rows as scikit-learn takes them for a metric."""
+    return X != 0 if metric in BOOLEAN_METRICS and not issparse(X) else X
+
+
+def _warn_of_numbers(X: Any, metric: str) -> None:
+    """Once, where it matters."""
+    values = X.data if issparse(X) else X
+    if ((values != 0) & (values != 1)).any():
+        warnings.warn(
+            f"metric={metric!r} sees of each number only whether it is 0, and X has others than 0 and 1. "
+            f"Pass X != 0 if that is meant, or use a metric of numbers such as 'euclidean'.",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -43,7 +43,7 @@ def build_index(
     """
     settings = Settings(metric=metric, search=search, n_jobs=n_jobs, random_state=random_state)
     validate(settings, "build_index")
-    return index_of(read_points(X, metric), settings)
+    return index_of(read_points(X, metric, n_jobs), settings)
 
 
 def index_of(data: inputs.Data, settings: Settings) -> NeighborIndex:

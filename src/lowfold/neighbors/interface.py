@@ -110,16 +110,17 @@ def without_self(neighbors: Neighbors, points: NDArray[np.intp] | None = None) -
 class _Points(BaseEstimator):
     """Stands in for an estimator where data are read without one."""
 
-    def __init__(self, metric: Metric = "euclidean") -> None:
+    def __init__(self, metric: Metric = "euclidean", n_jobs: int | None = None) -> None:
         self.metric = metric
+        self.n_jobs = n_jobs
 
 
 _Points.__name__ = "build_index"  # what messages call it
 
 
-def read_points(X: Any, metric: Metric, among: Any = None) -> inputs.Data:
+def read_points(X: Any, metric: Metric, n_jobs: int | None = None, among: Any = None) -> inputs.Data:
     """Checked data of any kind; `among` is the type of the points that they are new beside, if they are."""
-    return inputs.read(_Points(metric), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=True, among=among)
+    return inputs.read(_Points(metric, n_jobs), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=True, among=among)
 
 
 def read_distances(X: Any, among: Any) -> Any:
@@ -127,9 +128,9 @@ def read_distances(X: Any, among: Any) -> Any:
     return inputs.read(_Points("precomputed"), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=False, among=among).values
 
 
-def read_queries(X: Any, points: Any) -> Any:
+def read_queries(X: Any, points: Any, threads: int) -> Any:
     """New rows for an index, in the type of its points and sparse where those are; the features must agree."""
-    values = read_points(X, "euclidean", points.dtype).values
+    values = read_points(X, "euclidean", threads, points.dtype).values
     if issparse(values) != issparse(points):  # scikit-learn measures between dense and sparse rows in another way
         values = values.toarray() if issparse(values) else csr_matrix(values)
     if values.shape[1] != points.shape[1]:

@@ -129,7 +129,7 @@ class ReducedIndex(NeighborIndex):
         return self._search(None, k)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self._search(read_queries(X, self._X), k)
+        return self._search(read_queries(X, self._X, self._threads), k)
 
     def _search(self, queries: Floats | None, k: int) -> Neighbors:
         if k not in self._plans:

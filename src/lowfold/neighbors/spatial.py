@@ -63,7 +63,7 @@ class SpatialIndex(NeighborIndex):
         return self.nearest(None, k)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self.nearest(read_queries(X, self._X), k)
+        return self.nearest(read_queries(X, self._X, self._threads), k)
 
     def nearest(self, queries: Floats | None, k: int) -> Neighbors:
         """`query` for rows that have been checked."""

@@ -92,7 +92,7 @@ class DenseCentred(CentredMatrix):
         return np.asarray(native.kernels.cross(Z, zeros, self._X, self.mean, self._threads)).T
 
     def sum_of_squares(self) -> float:
-        """Column by column, in float64."""
+        """A few rows at a time, in float64."""
         begins = range(0, self.shape[0], ROWS_AT_ONCE)
         blocks = (self._X[begin : begin + ROWS_AT_ONCE] - self.mean for begin in begins)
         return float(sum(np.einsum("ij,ij->", block, block, dtype=np.float64) for block in blocks))

@@ -11,8 +11,8 @@ from scipy.sparse import issparse
 from lowfold import inputs
 from lowfold.backend import native
 from lowfold.backend.pieces import in_pieces
-from lowfold.errors import DataError
-from lowfold.neighbors.external import learnt_from
+from lowfold.errors import ParameterError
+from lowfold.neighbors.external import as_seen, learnt_from
 from lowfold.neighbors.interface import Metric
 from lowfold.types import Floats
 
@@ -64,6 +64,7 @@ class PairDistances:
         """By scikit-learn's metric, from rows to any points, each row by itself."""
         from sklearn.metrics import pairwise_distances
 
+        values, points = as_seen(values, self._metric), as_seen(points, self._metric)
         try:
             # Each row by itself: a product of matrices has other bits for other batches.
             return np.vstack(
@@ -73,8 +74,8 @@ class PairDistances:
                 ]
             ).astype(np.float64)
         except ValueError as error:
-            raise DataError(
-                f"metric={self._metric!r} cannot be used for X of shape {values.shape}: {str(error).rstrip('.')}. "
+            raise ParameterError(
+                f"metric={self._metric!r} cannot be used for these data: {str(error).rstrip('.')}. "
                 f"Use a metric that sklearn.metrics.pairwise_distances accepts, or 'euclidean'."
             ) from error
 

@@ -65,7 +65,8 @@ def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
     if n < D:
         vectors = _orthonormal(X.transposed_times(vectors))
     residual = float(found.residuals.max() / max(values[0], np.finfo(float).tiny))
-    return Eigenpairs(values * total, vectors, total, residual, found.gap * total, found.products)
+    gap = found.gap * total if m < len(A) else None
+    return Eigenpairs(values * total, vectors, total, residual, gap, found.products)
 
 
 def _solved(A: NDArray[np.float64], m: int, threads: int) -> Spectrum:
@@ -76,7 +77,8 @@ def _solved(A: NDArray[np.float64], m: int, threads: int) -> Spectrum:
     found = solve(EigenProblem(DenseMatrix(A[np.ix_(some, some)], threads)), m)
     vectors = np.zeros((len(A), m))
     vectors[some] = found.vectors
-    return dataclasses.replace(found, vectors=vectors)
+    gap = found.gap if m < len(some) else float(found.values[-1])  # the rest of the eigenvalues are 0
+    return dataclasses.replace(found, vectors=vectors, gap=gap)
 
 
 def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
