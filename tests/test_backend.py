@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agreeing import KINDS, adversarial
-from conftest import LEVELS
+from conftest import LEVELS, cloud
 from lowfold.backend import reference, stopping
 from lowfold.backend.native import kernels as best
 from lowfold.backend.native import load
@@ -233,3 +233,25 @@ def test_other_python_threads_go_on_while_a_kernel_works(long_work, monkeypatch)
         ticking.join()
     # A kernel that kept the lock to itself would let others in only when it looks whether to stop.
     assert found["ticks"] > 3 * found["looks"]
+
+
+def test_products_refuse_shapes_that_do_not_fit_together():
+    kernels, X = best, cloud(50, 4)
+    for call in (
+        lambda: kernels.scatter(X, np.zeros(1), 1),
+        lambda: kernels.cross(X, np.zeros(4), X[:5].copy(), np.zeros(4), 1),
+        lambda: kernels.cross(X, np.zeros(3), X, np.zeros(4), 1),
+        lambda: kernels.times(X, cloud(5, 2), 1),
+        lambda: kernels.largest_entry(X, np.zeros(9), 1),
+        lambda: kernels.project(X, np.zeros(4), cloud(5, 2), 1),
+    ):
+        with pytest.raises(ValueError, match="must have"):
+            call()
+
+
+def test_the_mean_of_a_column_that_never_changes_is_its_entry():
+    X = np.full((5000, 3), 0.1)
+    X[:, 1] = cloud(5000, 1)[:, 0]
+    mean = best.column_means(X, 2)
+    assert mean[0] == mean[2] == 0.1
+    np.testing.assert_allclose(mean[1], X[:, 1].mean(), rtol=1e-12)

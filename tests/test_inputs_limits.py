@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import ESTIMATORS, cloud, model_of, name_of, place, same_bits
-from lowfold import UMAP, DataError, NeighborGraph, build_index, inputs
+from lowfold import PCA, UMAP, DataError, NeighborGraph, build_index, inputs
 
 SPARSE_TAKERS = [cls for cls in ESTIMATORS if inputs.SPARSE_ROWS in cls.accepts]
 
@@ -123,3 +123,12 @@ def test_small_rows_are_as_good_as_any_in_a_model_of_float64(estimator):
     assert np.isfinite(place(model, np.full((1, 5), 1e-40, np.float32))).all()
     with pytest.raises(DataError, match="points in float32 need it at most"):
         place(model, np.full((1, 5), 1e18, np.float32))
+
+
+@pytest.mark.parametrize("store", [np.asarray, csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (-np.inf, "infinity")])
+def test_what_is_not_finite_is_named_with_its_place_and_a_remedy(value, name, store):
+    X = cloud(30, 4)
+    X[7, 2] = X[20, 0] = value
+    with pytest.raises(DataError, match=f"contains {name}: 2 of its entries.*first in row 7, column 2.*Leave out"):
+        PCA().fit(store(X))

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import subprocess
+import sys
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.neighbors import VALID_METRICS, NearestNeighbors
+from threadpoolctl import threadpool_limits
 
-from conftest import same_bits
-from lowfold import Cells, build_index
+from conftest import cloud, same_bits
+from lowfold import MDS, Cells, ParameterError, build_index
+from lowfold.neighbors import external
 from test_neighbors import NATIVE, distances, expected
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
@@ -109,3 +115,52 @@ def test_the_approximate_search_too_orders_equal_distances_by_index(metric, d, d
         assert (np.diff(found.distances, axis=1) >= 0).all()
         assert (np.diff(found.indices, axis=1)[equal] > 0).all()
     assert metric == "chebyshev" or d == 4 or index.query(None, 9).recall < 1
+
+
+@pytest.mark.parametrize("metric", external.BOOLEAN_METRICS)
+def test_metrics_of_yes_and_no_warn_once_of_other_numbers_and_never_of_0_and_1(metric):
+    X = cloud(60, 8) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = build_index(X, metric=metric).query(None, 4)
+        if metric != "sokalmichener":  # of neighbours alone: scikit-learn's distances of all pairs do not know the name
+            MDS(metric=metric).fit(X)
+    with pytest.warns(UserWarning, match="only whether it is 0") as said:
+        other = build_index(X * 2.5, metric=metric).query(None, 4)
+    assert len(said) == 1
+    assert (plain.indices == other.indices).all()
+
+
+@pytest.mark.parametrize("value", ["x", np.ones(2)], ids=["text", "array"])
+def test_a_function_that_gives_no_number_is_refused_by_name(value):
+    def odd(a, b):
+        return value
+
+    with pytest.raises(ParameterError, match=r"metric=<function .*odd.*one number of at least 0.*'euclidean'"):
+        build_index(cloud(20, 3), metric=odd).query(None, 2)
+
+
+def test_mahalanobis_has_the_same_bits_whatever_threads_blas_has():
+    X = cloud(400, 150)
+    with threadpool_limits(1, user_api="blas"):
+        one = build_index(X, metric="mahalanobis").query(None, 5)
+    with threadpool_limits(2, user_api="blas"):
+        two = build_index(X, metric="mahalanobis").query(None, 5)
+    assert same_bits(one.distances, two.distances)
+
+
+def test_ctrl_c_in_a_search_by_another_metric_ends_the_process_in_order():
+    program = """
+import threading, os, signal, time, numpy as np, lowfold
+X = np.random.default_rng(0).random((20000, 50)) > 0.5
+index = lowfold.build_index(X, metric="jaccard", n_jobs=2)
+threading.Thread(target=lambda: (time.sleep(0.7), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+try:
+    index.query(None, 5)
+finally:
+    print(sum("ThreadPool" in thread.name for thread in threading.enumerate()), "at work", flush=True)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
+    assert ended.stderr.strip().endswith("KeyboardInterrupt")
+    assert ended.stdout == "0 at work\n"
+    assert ended.returncode in (1, 130, -signal.SIGINT)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -14,19 +15,22 @@ namespace lowfold {
 
 inline constexpr std::size_t ROWS_PER_SUM = 2048;  // rows that one partial sum covers, whatever the thread count
 
-/// Mean of each column. Partial sums of fixed ranges of rows, added up in order.
+/// Mean of each column: the first entry and the mean distance from it, so that a column that never changes has that
+/// very entry. Partial sums of fixed ranges of rows, added up in order.
 template <class T>
 std::vector<double> column_means(const Context& context, MatrixView<const T> X) {
     const std::size_t parts = (X.rows + ROWS_PER_SUM - 1) / ROWS_PER_SUM;
+    if (X.rows == 0) return std::vector<double>(X.columns, std::numeric_limits<double>::quiet_NaN());
     std::vector<double> sums(parts * X.columns), mean(X.columns);
     parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker&) {
         double* sum = &sums[begin / ROWS_PER_SUM * X.columns];
         for (std::size_t i = begin; i < end; ++i)
-            for (std::size_t p = 0; p < X.columns; ++p) sum[p] += X.row(i)[p];
+            for (std::size_t p = 0; p < X.columns; ++p)
+                sum[p] += static_cast<double>(X.row(i)[p]) - static_cast<double>(X.row(0)[p]);
     });
     for (std::size_t part = 0; part < parts; ++part)
         for (std::size_t p = 0; p < X.columns; ++p) mean[p] += sums[part * X.columns + p];
-    for (auto& m : mean) m /= static_cast<double>(X.rows);
+    for (std::size_t p = 0; p < X.columns; ++p) mean[p] = X.row(0)[p] + mean[p] / static_cast<double>(X.rows);
     return mean;
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import assert_all_finite, validate_data
+from sklearn.utils.validation import validate_data
 
 from lowfold.backend import native, resources
 from lowfold.errors import DataError
@@ -158,8 +158,25 @@ def _largest(values: Any, threads: int, *, missing: bool) -> float:
     largest = float(native.kernels.largest_entry(numbers, np.zeros(numbers.shape[1]), threads))
     if np.isfinite(largest):
         return largest
-    assert_all_finite(numbers, input_name="X", allow_nan=missing)
+    _check_finite(values, numbers, missing=missing)
     return max((float(np.nanmax(row, initial=0.0)) for row in numbers), default=0.0)
+
+
+def _check_finite(values: Any, numbers: Any, *, missing: bool) -> None:
+    """Names the first entry that is not a finite number; NaN may be there where some distances are missing."""
+    bad = np.isinf(numbers) if missing else ~np.isfinite(numbers)
+    if not bad.any():
+        return
+    at, column = (int(place) for place in np.argwhere(bad)[0])
+    if issparse(values):
+        at, column = int(np.searchsorted(values.indptr, at, side="right")) - 1, int(values.indices[at])
+    what, remedy = "NaN", "or fill the gaps first, for example with sklearn.impute.SimpleImputer"
+    if not np.isnan(numbers[bad]).any():
+        what, remedy = "infinity", "or replace what is infinite by numbers"
+    raise DataError(
+        f"Input X contains {what}: {int(bad.sum())} of its entries are not finite, the first in row {at}, column "
+        f"{column} (counted from 0). Leave out such rows or columns, {remedy}."
+    )
 
 
 def _check_scale(largest: float, dtype: Any) -> None:

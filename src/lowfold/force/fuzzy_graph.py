@@ -41,7 +41,7 @@ class Fuzzy:
         choices=("auto", "labels", "numbers"),
         help="what y holds, where it is given; 'auto': numbers if any of them is not whole, else labels, -1 unknown",
     )
-    target_weight: float = option(0.5, low=0, high=1, help="how much y counts against the data, from 0, little, to 1, alone")
+    target_weight: float = option(0.5, low=0, high=1, help="how much y counts against the data: 0 little, 1 alone")
 
 
 class FuzzyGraph:

@@ -17,7 +17,8 @@ class DirectionIndex(NeighborIndex):
     """1 - cos(x, y), or for correlation the same of rows less their mean.
 
     Among unit vectors u, v it is |u - v|^2 / 2. A row without direction (zero, or constant under correlation) is at
-    distance 1 from every other row, as in scikit-learn; such rows are kept apart and merged into the answers.
+    distance 1 from every other row, as scikit-learn has it for the cosine (its correlation gives NaN, which has no
+    place in an order); such rows are kept apart and merged into the answers.
     """
 
     _threads = 1  # of an index that was stored before it had a number of its own

@@ -94,13 +94,23 @@ class ExternalIndex(NeighborIndex):
         distances, indices = np.empty((X.shape[0], k), self._X.dtype), np.empty((X.shape[0], k), np.int32)
 
         def measure(rows: slice) -> None:
-            found, indices[rows] = search.kneighbors(as_seen(X[rows], self._metric), k)
+            found, indices[rows] = self._asked(search, X[rows], k)
             self._check(found)
             distances[rows] = found
 
         in_pieces(measure, X.shape[0], self._threads, height)
         order = np.lexsort((indices, distances), axis=1)
         return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+
+    def _asked(self, search: Any, X: Any, k: int) -> tuple[Any, Any]:
+        try:
+            found: tuple[Any, Any] = search.kneighbors(as_seen(X, self._metric), k)
+        except (ValueError, TypeError) as error:
+            raise ParameterError(
+                f"metric={self._metric!r} failed on these data: {str(error).rstrip('.')}. It needs a distance, one "
+                f"number of at least 0, for each pair of rows. Mend it, or use 'euclidean'."
+            ) from error
+        return found
 
     def _check(self, distances: Floats) -> None:
         if not np.isfinite(distances).all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,9 @@ class CentredMatrix(ABC):
     def scatter(self) -> NDArray[np.float64]:
         """Xc^T Xc, of shape (D, D)."""
 
-    def precise_scatter(self) -> NDArray[np.float64]:
-        """The same by products in float64, whatever the data are."""
-        return self.scatter()
+    def precise(self) -> CentredMatrix:
+        """The same with all products in float64, whatever the data are."""
+        return self
 
     @abstractmethod
     def gram(self) -> NDArray[np.float64]:
@@ -63,17 +64,13 @@ class DenseCentred(CentredMatrix):
         self._threads = threads
         self.mean = native.kernels.column_means(X, threads) if mean is None else mean
 
+    def precise(self) -> CentredMatrix:
+        """By blocks of rows, where these have to be written in float64."""
+        return InFloat64(self._X, self._threads, self.mean) if self.single else self
+
     def scatter(self) -> NDArray[np.float64]:
         """Xc^T Xc."""
         return np.asarray(native.kernels.scatter(self._X, self.mean, self._threads))
-
-    def precise_scatter(self) -> NDArray[np.float64]:
-        """A few rows at a time."""
-        total = np.zeros((self.shape[1], self.shape[1]))
-        for begin in range(0, self.shape[0], ROWS_AT_ONCE):
-            block = self._X[begin : begin + ROWS_AT_ONCE].astype(np.float64)
-            total += native.kernels.scatter(block, self.mean, self._threads)
-        return total
 
     def gram(self) -> NDArray[np.float64]:
         """Xc Xc^T."""
@@ -96,6 +93,31 @@ class DenseCentred(CentredMatrix):
         begins = range(0, self.shape[0], ROWS_AT_ONCE)
         blocks = (self._X[begin : begin + ROWS_AT_ONCE] - self.mean for begin in begins)
         return float(sum(np.einsum("ij,ij->", block, block, dtype=np.float64) for block in blocks))
+
+
+class InFloat64(DenseCentred):
+    """Rows in float32, of which a few at a time are multiplied in float64."""
+
+    def __init__(self, X: Floats, threads: int, mean: NDArray[np.float64]) -> None:
+        super().__init__(X, threads, mean)
+        self.single = False
+
+    def _blocks(self) -> Iterator[tuple[slice, DenseCentred]]:
+        for begin in range(0, self.shape[0], ROWS_AT_ONCE):
+            rows = slice(begin, begin + ROWS_AT_ONCE)
+            yield rows, DenseCentred(self._X[rows].astype(np.float64), self._threads, self.mean)
+
+    def scatter(self) -> NDArray[np.float64]:
+        """The sum of those of the blocks."""
+        return np.asarray(sum(block.scatter() for _, block in self._blocks()))
+
+    def times(self, B: NDArray[Any]) -> Floats:
+        """Block by block."""
+        return np.vstack([block.times(B) for _, block in self._blocks()])
+
+    def transposed_times(self, Z: NDArray[Any]) -> NDArray[np.float64]:
+        """The sum of those of the blocks."""
+        return np.asarray(sum(block.transposed_times(Z[rows]) for rows, block in self._blocks()))
 
 
 class SparseCentred(CentredMatrix):

@@ -25,6 +25,7 @@ POWER_TOLERANCE = 1e-7  # of its own eigenvalue: that of the power iteration, wh
 SINE = 1e-2  # wanted error of the subspace: the residual relative to the gap behind the last component
 AS_LARGE = 0.999  # of the largest entry: two that are equal, as those of two standardised features, differ by rounding
 MEASURED = 1e-4  # of the largest eigenvalue, below which those from float32 products have no digits left
+NOTHING = 64 * np.finfo(float).eps  # of the sum of the sizes of terms: what rounding can make of nothing
 ROUNDING = 1e-12  # of an eigenvalue: no residual can be made smaller
 
 
@@ -59,7 +60,7 @@ def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
     A, total = _scaled(X.scatter() if n >= D else X.gram())
     found = _solved(A, m, threads)
     if n >= D and X.single and found.values[-1] < MEASURED * found.values[0]:
-        A, total = _scaled(X.precise_scatter())
+        A, total = _scaled(X.precise().scatter())
         found = _solved(A, m, threads)
     values, vectors = np.maximum(found.values, 0), found.vectors
     if n < D:
@@ -101,6 +102,8 @@ def by_randomized(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpa
         if size > m:
             wanted = max(min(TOLERANCE, SINE * gap_behind(values, m) / max(values[0], TINY)), ROUNDING)
         iterations += 1
+    if X.single and values[m - 1] < MEASURED * values[0]:
+        return by_randomized(X.precise(), m, rng)
     gap = gap_behind(values, m) * total if size > m else None
     return _said("randomized", Eigenpairs(values[:m] * total, vectors, total, residual, gap, iterations))
 
@@ -113,6 +116,7 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
     """
     n, D = X.shape
     A, total = _scaled(X.scatter() if n >= D else X.gram())
+    sizes = np.abs(A)
     count = min(m + 1, len(A))
     values, vectors = np.zeros(count), np.zeros((len(A), count))
     iterations, worst = 0, 0.0
@@ -127,7 +131,10 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
             iterations += 1
             # An error of a vector is one of all that come after it: it goes on as long as that is quickly done.
             enough = residual <= POWER_TOLERANCE * values[j] and residual > before / 2
-            if enough or residual <= ROUNDING * values[j] or not Ab.any():
+            # Where A b is no more than its terms are rounded by, nothing is left of A, and b is as good as any other.
+            nothing = np.linalg.norm(Ab) <= NOTHING * np.linalg.norm(sizes @ np.abs(b))
+            if enough or residual <= ROUNDING * values[j] or nothing:
+                values[j] = 0 if nothing else values[j]
                 break
             b, before = _beside(vectors, Ab), residual
         worst = max(worst, residual / max(values[0], TINY)) if j < m else worst
@@ -135,16 +142,20 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
         A -= np.outer(values[j] * b, b)
     order = np.argsort(-values, kind="stable")
     values, vectors = np.maximum(values, 0)[order] * total, vectors[:, order]
-    gap = float(values[m - 1] - values[m]) if count > m else None
+    if n >= D and X.single and values[m - 1] < MEASURED * values[0]:
+        return by_power(X.precise(), m, rng)
+    known = count > m and values[m - 1] > 0  # directions in which nothing varies are any
+    gap = float(values[m - 1] - values[m]) if known else None
     vectors = vectors[:, :m] if n >= D else _orthonormal(X.transposed_times(vectors[:, :m]))
     return _said("power", Eigenpairs(values[:m], vectors, total, worst, gap, iterations))
 
 
 def _beside(vectors: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """b less its part along the orthonormal vectors, of length 1."""
-    b = b - vectors @ (vectors.T @ b)
-    length: float = float(np.linalg.norm(b))
-    return b / (length or 1.0)
+    """b less its part along the orthonormal vectors, of length 1; twice, since b may be little else."""
+    for _ in range(2):
+        b = b - vectors @ (vectors.T @ b)
+        b = b / (float(np.linalg.norm(b)) or 1.0)
+    return b
 
 
 def measured(X: CentredMatrix, pairs: Eigenpairs) -> Eigenpairs:

@@ -1,0 +1,74 @@
+"""Principal components of data that vary in few directions, in none, or by very different amounts."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from conftest import cloud
+from lowfold import PCA
+
+SOLVERS = ("covariance", "randomized", "power")
+
+
+def _equal_columns():
+    return np.repeat((np.arange(300) % 2)[:, None], 30, axis=1).astype(float)
+
+
+def _two_distinct_rows():
+    return np.repeat(cloud(2, 41), 20, axis=0)
+
+
+def _rank_three():
+    rng = np.random.default_rng(3)
+    return (rng.integers(-3, 4, (100, 3)) @ rng.integers(-3, 4, (3, 30))).astype(float)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [_equal_columns, _two_distinct_rows, _rank_three])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_more_components_than_directions_are_orthonormal_and_without_variance(solver, make, dtype):
+    X = make().astype(dtype)
+    exact = X.astype(float) - X.astype(float).mean(axis=0)
+    variances = np.linalg.svd(exact, compute_uv=False) ** 2 / (len(X) - 1)
+    for m in (1, 2, 4, 20, 30):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # what has no variance needs no convergence
+            model = PCA(n_components=m, solver=solver).fit(X)
+        np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(m), atol=1e-12)
+        rounding = 1e-12 if dtype == np.float64 else 1e-5
+        np.testing.assert_allclose(model.explained_variance_, variances[:m], atol=rounding * variances[0])
+        assert model.explained_variance_ratio_.sum() <= 1 + rounding
+
+
+@pytest.mark.parametrize("value", [3.3, 0.1, 1e6 + 0.1])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_data_that_never_vary_have_no_variance_and_are_not_whitened(solver, value):
+    model = PCA(n_components=2, solver=solver, whiten=True).fit(np.full((3000, 5), value))
+    assert not model.explained_variance_.any()
+    assert not model.embedding_.any()
+    assert (model.mean_ == value).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_small_variances_in_float32_are_right_in_every_solver(solver):
+    X = (cloud(3000, 10) * np.geomspace(1, 1e-6, 10)).astype(np.float32)
+    exact = X.astype(float) - X.astype(float).mean(axis=0)
+    variances = np.linalg.svd(exact, compute_uv=False) ** 2 / (len(X) - 1)
+    model = PCA(n_components=10, solver=solver).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, variances, rtol=1e-5)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_gap_behind_all_columns_that_vary_is_the_last_variance(solver):
+    X = np.insert(cloud(400, 3) * [3.0, 2.0, 1.0], [1, 2], 5.0, axis=1)
+    model = PCA(n_components=3, solver=solver).fit(X)
+    scatter = model.explained_variance_[-1] * (len(X) - 1)
+    np.testing.assert_allclose(model.report_.findings["spectral gap"], scatter, rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_there_is_no_gap_behind_all_components(solver):
+    assert "spectral gap" not in PCA(n_components=3, solver=solver).fit(cloud(400, 3)).report_.findings
