@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
-from lowfold.spectral import eigen
+from lowfold.spectral import eigen, tridiagonal
 from lowfold.spectral.problem import BOTTOM, TOP, DenseMatrix, EigenProblem
 from shapes import subspace_sine
 
@@ -38,3 +40,57 @@ def test_a_matrix_of_low_rank_has_as_many_vectors_as_are_wanted(n, rank):
     found = eigen.solve(EigenProblem(DenseMatrix((V * values) @ V.T, 2)), 30)
     np.testing.assert_allclose(found.values, np.r_[values, np.zeros(30 - rank)], atol=1e-12)
     np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(30), atol=1e-10)
+
+
+def _matrix(kind, n):
+    G = np.random.default_rng(n).standard_normal((n, n))
+    scaled = G * 10.0 ** -np.linspace(0, 8, n)
+    return {
+        "random": G + G.T,
+        "low rank": G[:, :2] @ G[:, :2].T,
+        "diagonal": np.diag(G[0]),
+        "graded": scaled.T @ scaled,
+        "nothing": np.zeros((n, n)),
+        "one value": np.eye(n),
+        "tiny beside 1": np.diag(np.ones(n)) + 1e-200 * (G + G.T),
+    }[kind]
+
+
+@pytest.mark.parametrize("n", [2, 3, 32, 33, 34, 65, 150])  # panels have 32 columns
+@pytest.mark.parametrize("kind", ["random", "low rank", "diagonal", "graded", "nothing", "one value", "tiny beside 1"])
+def test_reflections_and_a_tridiagonal_matrix_give_the_eigenvectors(kind, n):
+    A = _matrix(kind, n)
+    expected = np.linalg.eigvalsh(A)
+    rounding = 1e-12 * max(1e-300, np.abs(expected).max())
+    for first in (0, n // 2):
+        values, vectors = tridiagonal.some_eigenpairs(np.triu(A), first, n - 1)
+        np.testing.assert_allclose(values, expected[first:], atol=rounding)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(n - first), atol=1e-12)
+        np.testing.assert_allclose(A @ vectors, vectors * values, atol=rounding)
+
+
+@pytest.mark.parametrize("end", [TOP, BOTTOM])
+def test_a_matrix_too_large_for_lapack_has_the_same_eigenvectors(end, monkeypatch):
+    A = _matrix("random", 300)
+    by_lapack = eigen.solve(EigenProblem(DenseMatrix(A, 2), end=end), 40)
+    monkeypatch.setattr(eigen, "LAPACK_SIZE", 30)
+    found = eigen.solve(EigenProblem(DenseMatrix(A, 2), end=end), 40)
+    np.testing.assert_allclose(found.values, by_lapack.values, rtol=1e-12)
+    np.testing.assert_allclose(found.vectors, by_lapack.vectors, atol=1e-9)  # rounding over the gaps
+
+
+def test_ctrl_c_is_heard_while_a_large_matrix_is_reduced():
+    calls = []
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 20:
+            signal.raise_signal(signal.SIGINT)
+        return reflection(*given)
+
+    reflection = tridiagonal._reflection
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tridiagonal, "_reflection", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            tridiagonal.some_eigenpairs(_matrix("random", 400), 0, 10)
+    assert len(calls) == 20

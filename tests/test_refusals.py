@@ -17,7 +17,6 @@ from lowfold import (
     Curve,
     ElasticEmbedding,
     Isomap,
-    KernelPCA,
     NeighborGraph,
     ParameterError,
     Sammon,
@@ -40,16 +39,6 @@ def test_a_perplexity_that_is_none_is_refused_before_anything_is_computed(method
         method(perplexity=perplexity).fit(cloud(60))
     with pytest.raises(ParameterError, match=r"perplexity="):
         method(perplexity=perplexity).estimate(60, 3)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "given"),
-    [("rbf", {"degree": 7}), ("rbf", {"coef0": 9}), ("linear", {"gamma": 9.0}), ("cosine", {"gamma": 9.0})],
-)
-def test_a_parameter_that_the_kernel_does_not_have_is_refused(kernel, given):
-    (name,) = given
-    with pytest.raises(ParameterError, match=f"{name}=.*kernel='{kernel}' has no {name}.*leave {name} at"):
-        KernelPCA(kernel=kernel, **given).fit(cloud(20))
 
 
 def test_a_curve_given_twice_is_refused():

@@ -251,7 +251,7 @@ class ForceMethod(Watched):
             )
 
     def _memory(self, n_samples: int, n_features: int) -> int:
-        largest = max(scales(self.perplexity), default=1.0)
+        largest = max(scales(self.perplexity)) if n_samples > 1 else 1.0  # a single point is refused, whatever else is
         k = min(WIDTH * largest, n_samples)
         # Neighbours, distances and P; both directions of each while they are merged; the entries that come of it.
         affinities = (16 + 16 + 16) * k

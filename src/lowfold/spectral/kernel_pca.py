@@ -19,7 +19,7 @@ from lowfold.backend import blas
 from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
-from lowfold.options import memory_limit_option, n_jobs_option, option, parameters, random_state_option
+from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
 from lowfold.spectral import kernels
 from lowfold.spectral.eigen import solve
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
@@ -80,16 +80,6 @@ class KernelPCA(Estimator):
         rows = kernels.Kernel("rbf", width, 0, 0).single_rows(Y.astype(np.float64), points, self._threads)
         return np.asarray(dense_rows(rows, coefficients, self._threads) + mean).astype(Y.dtype)
 
-    def _check_kernel(self) -> None:
-        """Refuses a parameter that the kernel does not have."""
-        for parameter in parameters(type(self)):
-            users, value = kernels.USERS.get(parameter.name), getattr(self, parameter.name)
-            if users is not None and value != parameter.default and self.kernel not in users:
-                raise ParameterError(
-                    f"{parameter.name}={value!r} was given, but kernel={self.kernel!r} has no {parameter.name}. Use "
-                    f"kernel={' or '.join(map(repr, users))}, or leave {parameter.name} at {parameter.default!r}."
-                )
-
     def _learn_back(self) -> tuple[float, Any, Any, Any]:
         n = len(self.embedding_)
         some = np.unique(np.linspace(0, n - 1, min(n, PREIMAGE_POINTS)).astype(np.intp))
@@ -108,7 +98,6 @@ class KernelPCA(Estimator):
             raise ParameterError(
                 f"n_components={m} needs as many samples, but X has n_samples = {n}. Lower n_components to {n} or less."
             )
-        self._check_kernel()
         self.__dict__.pop("_back", None)
         given = data.kind == inputs.KERNEL
         X = data.values

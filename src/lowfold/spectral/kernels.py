@@ -12,7 +12,6 @@ from lowfold.backend import native
 from lowfold.types import Floats
 
 NAMES = ("linear", "poly", "rbf", "sigmoid", "cosine", "precomputed")
-USERS = {"gamma": ("rbf", "poly", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}  # of each parameter
 PairFunction: TypeAlias = Callable[..., float]
 
 
