@@ -7,7 +7,8 @@ import signal
 import numpy as np
 import pytest
 
-from lowfold.spectral import eigen, tridiagonal
+from lowfold.backend import eigenpairs, stopping
+from lowfold.spectral import eigen
 from lowfold.spectral.problem import BOTTOM, TOP, DenseMatrix, EigenProblem
 from shapes import subspace_sine
 
@@ -63,7 +64,7 @@ def test_reflections_and_a_tridiagonal_matrix_give_the_eigenvectors(kind, n):
     expected = np.linalg.eigvalsh(A)
     rounding = 1e-12 * max(1e-300, np.abs(expected).max())
     for first in (0, n // 2):
-        values, vectors = tridiagonal.some_eigenpairs(np.triu(A), first, n - 1)
+        values, vectors = eigenpairs.in_steps(np.triu(A), first, n - 1)
         np.testing.assert_allclose(values, expected[first:], atol=rounding)
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(n - first), atol=1e-12)
         np.testing.assert_allclose(A @ vectors, vectors * values, atol=rounding)
@@ -73,7 +74,7 @@ def test_reflections_and_a_tridiagonal_matrix_give_the_eigenvectors(kind, n):
 def test_a_matrix_too_large_for_lapack_has_the_same_eigenvectors(end, monkeypatch):
     A = _matrix("random", 300)
     by_lapack = eigen.solve(EigenProblem(DenseMatrix(A, 2), end=end), 40)
-    monkeypatch.setattr(eigen, "LAPACK_SIZE", 30)
+    monkeypatch.setattr(eigenpairs, "LAPACK_SIZE", 30)
     found = eigen.solve(EigenProblem(DenseMatrix(A, 2), end=end), 40)
     np.testing.assert_allclose(found.values, by_lapack.values, rtol=1e-12)
     np.testing.assert_allclose(found.vectors, by_lapack.vectors, atol=1e-9)  # rounding over the gaps
@@ -88,9 +89,30 @@ def test_ctrl_c_is_heard_while_a_large_matrix_is_reduced():
             signal.raise_signal(signal.SIGINT)
         return reflection(*given)
 
-    reflection = tridiagonal._reflection
+    reflection = eigenpairs._reflection
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tridiagonal, "_reflection", interrupted)
+        patch.setattr(eigenpairs, "_reflection", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            tridiagonal.some_eigenpairs(_matrix("random", 400), 0, 10)
+            eigenpairs.in_steps(_matrix("random", 400), 0, 10)
     assert len(calls) == 20
+
+
+@pytest.mark.parametrize("kind", ["random", "low rank", "graded", "one value", "diagonal"])
+@pytest.mark.parametrize("first", [0, 70])
+def test_pieces_of_a_tridiagonal_matrix_give_the_eigenvectors_of_the_whole(kind, first, monkeypatch):
+    A, n = _matrix(kind, 200), 200
+    whole, _ = eigenpairs.in_steps(A, first, n - 1)
+    monkeypatch.setattr(eigenpairs, "AT_ONCE", 0)
+    monkeypatch.setattr(eigenpairs, "PIECE", 20 * n)
+    values, vectors = eigenpairs.in_steps(A, first, n - 1)
+    size = np.abs(whole).max()
+    np.testing.assert_allclose(values, whole, atol=1e-13 * size)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(n - first), atol=1e-11)
+    np.testing.assert_allclose(A @ vectors, vectors * values, atol=1e-12 * size)
+
+
+def test_a_stop_is_heard_while_a_large_matrix_is_reduced():
+    stop = stopping.Stop()
+    stop.ask()
+    with stopping.stoppable(stop), pytest.raises(stopping.Stopped):
+        eigenpairs.in_steps(_matrix("random", 100), 0, 10)

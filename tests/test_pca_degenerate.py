@@ -6,9 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from conftest import cloud
 from lowfold import PCA
+from lowfold.errors import ConvergenceWarning
 
 SOLVERS = ("covariance", "randomized", "power")
 
@@ -72,3 +74,24 @@ def test_the_gap_behind_all_columns_that_vary_is_the_last_variance(solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_there_is_no_gap_behind_all_components(solver):
     assert "spectral gap" not in PCA(n_components=3, solver=solver).fit(cloud(400, 3)).report_.findings
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+def test_training_rows_have_their_own_coordinates_in_every_type_and_storage(whiten):
+    X = (np.random.default_rng(0).standard_normal((200, 6)) * np.arange(1, 7) + 5).astype(np.float32)
+    model = PCA(n_components=3, whiten=whiten).fit(X)
+    wide = model.transform(X.astype(np.float64))
+    assert wide.dtype == np.float64
+    np.testing.assert_array_equal(wide, model.embedding_)
+    sparse = PCA(n_components=3, whiten=whiten).fit(csr_array(X))
+    np.testing.assert_array_equal(sparse.transform(X), sparse.embedding_)
+
+
+def test_the_report_says_that_components_were_not_told_apart_where_the_fit_warns_of_it():
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(300, 60)))[0]
+    Q = np.linalg.qr(Q - Q.mean(axis=0))[0]
+    X = Q * np.sqrt(np.r_[1, 0.5, 0.4999, 0.3, np.linspace(0.2, 0.01, 56)])
+    with pytest.warns(ConvergenceWarning, match="too close together"):
+        model = PCA(n_components=3, solver="power").fit(X)
+    assert not model.report_.findings["converged"]

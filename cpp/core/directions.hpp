@@ -47,6 +47,9 @@ void directions(const Context& context, MatrixView<const T> X, bool centred, Mat
             for (std::size_t p = 0; p < X.columns; ++p) row[p] = X.row(i)[p];
             double smallest = 0;
             if (centred) {
+                // The mean of many equal numbers is off by more than a bound for all rows could allow for.
+                if (std::all_of(row.begin(), row.end(), [&](double value) { return value == row[0]; }))
+                    std::fill(row.begin(), row.end(), 0.0);
                 smallest = 8 * std::numeric_limits<double>::epsilon() * largest_size(row);
                 const double mean =
                     sum_by_lanes(X.columns, [&](std::size_t p) { return row[p]; }) / static_cast<double>(X.columns);

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from lowfold.backend import native, resources
 from lowfold.errors import DataError
@@ -17,15 +17,19 @@ from lowfold.number_types import float_type, is_sparse
 ROWS = "rows of numbers"
 SPARSE_ROWS = "sparse rows of numbers"
 DISTANCES = "precomputed distances"
+GAPS = "rows of which some numbers are missing (NaN), with metric='nan_euclidean'"
 PARTIAL = "precomputed distances of which some are missing (NaN)"
 GRAPH = "a precomputed neighbour graph"
 KERNEL = "a precomputed kernel matrix"
 AFFINITY = "precomputed affinities"
 
 # In the order in which a message names them; neighbours can be found in those of the first kinds.
-KINDS = (ROWS, SPARSE_ROWS, DISTANCES, PARTIAL, GRAPH, KERNEL, AFFINITY)
+KINDS = (ROWS, GAPS, SPARSE_ROWS, DISTANCES, PARTIAL, GRAPH, KERNEL, AFFINITY)
 NEIGHBOR_KINDS = (ROWS, SPARSE_ROWS, DISTANCES, GRAPH)
 SQUARE_KINDS = (DISTANCES, GRAPH, KERNEL, AFFINITY)
+
+# What a method that cannot take rows with gaps itself can still do with them.
+OTHER_WAY = ", or pass NeighborGraph(metric='nan_euclidean').fit_transform(X) and metric='precomputed' here"
 
 _ROWS_AT_ONCE = 64
 
@@ -58,9 +62,10 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     float32 and float64 stay as they are; other types become the smallest of the two that holds their values exactly
     (uint8 and float16: float32; int64: float64). With `metric="precomputed"` a dense array holds distances, a vector
     those of all pairs in the order of SciPy's `pdist`, and a sparse one a neighbour graph as scikit-learn's
-    KNeighborsTransformer writes it. A distance may be missing (NaN) if the estimator accepts PARTIAL.
+    KNeighborsTransformer writes it. A distance may be missing (NaN) if the estimator accepts PARTIAL, a number of a row
+    if it accepts GAPS and has the metric for them.
     """
-    X = np.asarray(X) if isinstance(X, list | tuple) else X
+    X = _as_table(X)
     dtype, sparse = float_type(X), is_sparse(X)
     kind = _kind(estimator, sparse=sparse)
     if fitting and kind == DISTANCES:
@@ -82,8 +87,10 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     )
     if issparse(values):
         values = _canonical(values, kind)
-    partial = kind == DISTANCES and PARTIAL in accepts
-    largest = _largest(values, resources.thread_count(getattr(estimator, "n_jobs", None)), missing=partial)
+    for_gaps = kind == ROWS and getattr(estimator, "metric", None) == "nan_euclidean"
+    missing = (kind == DISTANCES and PARTIAL in accepts) or (for_gaps and GAPS in accepts)
+    threads = resources.thread_count(getattr(estimator, "n_jobs", None))
+    largest = _largest(values, threads, missing=missing, otherwise=OTHER_WAY if for_gaps else "")
     if fitting and among is None:
         _check_scale(largest, values.dtype)
     else:
@@ -91,6 +98,34 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     if kind in SQUARE_KINDS:
         _check_pairs(values, kind, fitting=fitting)
     return Data(kind, values)
+
+
+def read_coordinates(Y: Any, columns: int) -> Any:
+    """Checked places in an embedding of so many coordinates, C-ordered float32 or float64."""
+    Y = check_array(_as_table(Y), dtype=[np.float64, np.float32], order="C", input_name="Y", ensure_all_finite=False)
+    _check_finite(Y, Y, missing=False, otherwise="", name="Y")
+    if Y.shape[1] != columns:
+        raise DataError(
+            f"Y has {Y.shape[1]} columns, but the embedding has {columns}. Pass coordinates as transform gives them."
+        )
+    return Y
+
+
+def _as_table(X: Any) -> Any:
+    """Lists as an array; what holds no rows at all is refused."""
+    if X is None or isinstance(X, dict | set | frozenset) or np.isscalar(X):
+        raise DataError(
+            f"The data are a {type(X).__name__}, but rows of numbers are needed. Pass a two-dimensional (2D) array, a "
+            f"table or a sparse matrix."
+        )
+    if not isinstance(X, list | tuple):
+        return X
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise DataError(
+            f"The data are a {type(X).__name__} whose rows do not make an array ({error}). Pass rows of one length."
+        ) from error
 
 
 def is_pairwise(estimator: BaseEstimator) -> bool:
@@ -152,17 +187,17 @@ def _squared_form(X: Any) -> Any:
     return square
 
 
-def _largest(values: Any, threads: int, *, missing: bool) -> float:
-    """The size of the largest entry; what is not finite is refused."""
+def _largest(values: Any, threads: int, *, missing: bool, otherwise: str) -> float:
+    """The size of the largest entry; what is not finite is refused, with what else can be done."""
     numbers = values.data[:, None] if issparse(values) else values
     largest = float(native.kernels.largest_entry(numbers, np.zeros(numbers.shape[1]), threads))
     if np.isfinite(largest):
         return largest
-    _check_finite(values, numbers, missing=missing)
-    return max((float(np.nanmax(row, initial=0.0)) for row in numbers), default=0.0)
+    _check_finite(values, numbers, missing=missing, otherwise=otherwise)
+    return max((float(np.nanmax(np.abs(row), initial=0.0)) for row in numbers), default=0.0)
 
 
-def _check_finite(values: Any, numbers: Any, *, missing: bool) -> None:
+def _check_finite(values: Any, numbers: Any, *, missing: bool, otherwise: str, name: str = "X") -> None:
     """Names the first entry that is not a finite number; NaN may be there where some distances are missing."""
     bad = np.isinf(numbers) if missing else ~np.isfinite(numbers)
     if not bad.any():
@@ -174,8 +209,8 @@ def _check_finite(values: Any, numbers: Any, *, missing: bool) -> None:
     if not np.isnan(numbers[bad]).any():
         what, remedy = "infinity", "or replace what is infinite by numbers"
     raise DataError(
-        f"Input X contains {what}: {int(bad.sum())} of its entries are not finite, the first in row {at}, column "
-        f"{column} (counted from 0). Leave out such rows or columns, {remedy}."
+        f"Input {name} contains {what}: {int(bad.sum())} of its entries are not finite, the first in row {at}, column "
+        f"{column} (counted from 0). Leave out such rows or columns, {remedy}{otherwise}."
     )
 
 

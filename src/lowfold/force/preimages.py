@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from sklearn.utils.validation import check_array
 
 from lowfold import inputs
 from lowfold.affinity.fuzzy import fuzzy_rows, mean_distance
@@ -35,13 +34,7 @@ class Preimages:
 
     def read(self, Y: Any) -> Floats:
         """Checked coordinates."""
-        Y = check_array(Y, dtype=[np.float64, np.float32], order="C", input_name="Y")
-        if Y.shape[1] != self._Y.shape[1]:
-            raise DataError(
-                f"Y has {Y.shape[1]} columns, but the embedding has {self._Y.shape[1]}. "
-                f"Pass coordinates as transform gives them."
-            )
-        return Y
+        return inputs.read_coordinates(Y, self._Y.shape[1])
 
     def supported(self, Y: Floats) -> NDArray[np.bool_]:
         """Whether the nearest embedded point is no farther away than that point's own k-th neighbour."""

@@ -18,6 +18,7 @@ from lowfold.errors import FileError, LowfoldError
 from lowfold.model_file.compressed import fault_of
 from lowfold.model_file.state import state_of
 from lowfold.neighbors.engines import Cells
+from lowfold.neighbors.whitening import LEARNING_METRICS
 from lowfold.options import validate
 
 MOST_THREADS = 1024
@@ -180,8 +181,28 @@ def _directions(s: dict[str, Any]) -> bool:
         return False
     ascend = all((np.diff(rows) > 0).all() for rows in sorts)
     searched = 0 if s["_index"] is None else s["_index"].n
-    same = _is_floats(s["_X"], 2) and len(s["_X"]) == s["n"] and searched == len(s["_units"]) == len(s["_directed"])
+    if not all(issparse(s[name]) or _is_floats(s[name], 2) for name in ("_X", "_units")):
+        return False
+    same = s["_X"].shape[0] == s["n"] and searched == s["_units"].shape[0] == len(s["_directed"])
     return bool(same and ascend and _is_order(np.concatenate(sorts), s["n"]))
+
+
+def _whitened(s: dict[str, Any]) -> bool:
+    rows = all(_is_floats(s[name], 2) and len(s[name]) == s["n"] for name in ("_X", "_rows"))
+    return rows and s["_index"].n == s["n"] and s["_settings"].metric in LEARNING_METRICS
+
+
+def _whitening(s: dict[str, Any]) -> bool:
+    """A number for each column, and a row of the turn if there is one; the kernel refuses what does not fit."""
+    turn, columns = s["_turn"], len(s["_mean"])
+    vectors = all(_is_floats(s[name], 1) and len(s[name]) == columns for name in ("_mean", "_scales"))
+    return vectors and (turn is None or (_is_floats(turn, 2) and len(turn) == columns))
+
+
+def _sparse_rows(s: dict[str, Any]) -> bool:
+    """The bound on roundings holds for the rows."""
+    X = s["_X"]
+    return bool(issparse(X) and X.shape[0] == s["n"] and s["_most_entries"] >= np.diff(X.indptr).max(initial=0))
 
 
 def _descent(s: dict[str, Any]) -> bool:
@@ -238,6 +259,9 @@ CHECKS = {
     "_OwnPlaces": _own_places,
     "DistinctIndex": _distinct,
     "DirectionIndex": _directions,
+    "WhitenedIndex": _whitened,
+    "Whitening": _whitening,
+    "SparseIndex": _sparse_rows,
     "Descent": _descent,
     "ForceProblem": _problem,
     "Walk": _walk,

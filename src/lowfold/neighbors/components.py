@@ -34,6 +34,11 @@ def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join")
             f"The component policy must be one of {', '.join(map(repr, POLICIES))}. Got {policy!r} instead. "
             f"Use 'join' to connect the components by their shortest bridges."
         )
+    if not isinstance(neighbors, Neighbors) or not isinstance(index, NeighborIndex):
+        raise ParameterError(
+            f"connect was given a {type(neighbors).__name__} and a {type(index).__name__}; it needs the neighbours "
+            f"that an index gives, and that index. Pass index.query(None, k) and index."
+        )
     if not neighbors.n == neighbors.n_points == index.n:
         raise DataError(
             f"The neighbours of {neighbors.n} rows among {neighbors.n_points} points were given, with an index of "

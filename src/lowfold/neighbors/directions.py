@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.duplicates import rows_index
 from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
+from lowfold.neighbors.sparse_rows import SparseIndex, row_lengths
 from lowfold.types import Floats, Neighbors
 
 
@@ -23,8 +25,8 @@ class DirectionIndex(NeighborIndex):
 
     _threads = 1  # of an index that was stored before it had a number of its own
 
-    def __init__(self, X: Floats, settings: Settings) -> None:
-        self.n = len(X)
+    def __init__(self, X: Any, settings: Settings) -> None:
+        self.n = X.shape[0]
         self._X = X
         self._centred = settings.metric == "correlation"
         self._threads = resources.thread_count(settings.n_jobs)
@@ -32,9 +34,12 @@ class DirectionIndex(NeighborIndex):
         self._directed = np.flatnonzero(has_direction).astype(np.int32)
         self._undirected = np.flatnonzero(~has_direction).astype(np.int32)
         self._units = units if not len(self._undirected) else units[self._directed]
-        self._index = rows_index(self._units, "cosine", settings) if len(self._directed) else None
+        make = SparseIndex if issparse(X) else _dense_index
+        self._index = make(self._units, settings) if len(self._directed) else None
 
-    def _directions(self, X: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    def _directions(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
+        if issparse(X):
+            return sparse_directions(X)
         return native.kernels.directions(X, self._centred, self._threads)
 
     def _points_query(self, k: int) -> Neighbors:
@@ -45,8 +50,8 @@ class DirectionIndex(NeighborIndex):
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
         units, has_direction = self._directions(read_queries(X, self._X, self._threads))
-        indices = np.empty((len(units), 0), np.int32)
-        distances = np.empty((len(units), 0), units.dtype)
+        indices = np.empty((units.shape[0], 0), np.int32)
+        distances = np.empty((units.shape[0], 0), units.dtype)
         recall = 1.0
         if self._index is not None:
             found = self._index.query(units, min(k, self._index.n))
@@ -84,3 +89,15 @@ class DirectionIndex(NeighborIndex):
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """Where every row has a direction."""
         return None if len(self._undirected) or self._index is None else self._index.nearest_points(points, k)
+
+
+def _dense_index(units: Floats, settings: Settings) -> NeighborIndex:
+    return rows_index(units, "cosine", settings)
+
+
+def sparse_directions(X: Any) -> tuple[csr_matrix, NDArray[np.bool_]]:
+    """(rows divided by their lengths, whether they have one), each row by itself."""
+    lengths = row_lengths(csr_matrix(X, dtype=np.float64))
+    units = csr_matrix(X, dtype=np.float64, copy=True)
+    units.data /= np.repeat(lengths, np.diff(units.indptr))
+    return units.astype(X.dtype), lengths > 0

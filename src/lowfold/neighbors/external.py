@@ -1,16 +1,17 @@
-"""Every other metric, functions and sparse rows: scikit-learn's search, with the same contract."""
+"""Every other metric and functions: scikit-learn's search, with the same contract."""
 
 from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from lowfold.backend import blas, resources
+from lowfold.backend import resources
 from lowfold.backend.pieces import in_pieces
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
@@ -21,8 +22,11 @@ from lowfold.types import Floats, Indices, Neighbors
 TREE_METRICS = ("canberra", "hamming", "haversine")
 # scikit-learn asks of these metrics whether numbers are 0, and says so at each call that is given numbers.
 BOOLEAN_METRICS = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
+# Two sets of nothing are equal; by these metrics of scikit-learn they are at 0 / 0 from each other.
+UNDEFINED_OF_NOTHING = ("dice", "sokalsneath")
+NUMBERS_AT_ONCE = 1 << 22  # distances to all points that are kept while ties are decided
 # Rows, and multiplications for them, between which Ctrl-C is heard: a tenth of a second.
-MOST_ROWS, WORK_AT_ONCE = 512, 2e8
+MOST_ROWS, WORK_AT_ONCE = 512, 200_000_000
 
 
 class ExternalIndex(NeighborIndex):
@@ -32,7 +36,8 @@ class ExternalIndex(NeighborIndex):
         self.n = X.shape[0]
         self._X = csr_matrix(X) if issparse(X) else X
         self._metric = settings.metric
-        self._learnt = learnt_from(self._X, settings.metric)
+        if self._metric in BOOLEAN_METRICS:
+            warn_of_numbers(self._X, str(self._metric))
         # Functions of Python keep each other waiting on several threads, and Ctrl-C waits for the last of them.
         self._threads = 1 if callable(settings.metric) else resources.thread_count(settings.n_jobs)
         self._search = self._search_among(self._X)
@@ -46,7 +51,7 @@ class ExternalIndex(NeighborIndex):
         self._search = self._search_among(self._X)
 
     def part(self, points: NDArray[np.intp]) -> ExternalIndex:
-        """What was learnt of all of them stays."""
+        """By the same search."""
         some = copy.copy(self)
         some.n, some._X = len(points), self._X[points]
         some._search = some._search_among(some._X)
@@ -59,13 +64,12 @@ class ExternalIndex(NeighborIndex):
         try:
             return NearestNeighbors(
                 metric=self._metric,
-                metric_params=self._learnt or None,
                 algorithm="auto" if self._metric in TREE_METRICS else "brute",
                 n_jobs=1,  # its own threads would be at work still when Ctrl-C has ended the search
             ).fit(as_seen(X, self._metric))
         except (ValueError, TypeError) as error:
             raise ParameterError(
-                f"metric={self._metric!r} cannot be used for these data: {error}. "
+                f"metric={self._metric!r} cannot be used for these data: {str(error).rstrip('.')}. "
                 f"Use a metric that sklearn.neighbors.NearestNeighbors accepts for them, or 'euclidean'."
             ) from error
 
@@ -77,85 +81,75 @@ class ExternalIndex(NeighborIndex):
         return without_self(self._nearest(self._X[points], k + 1), points)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self._nearest(read_queries(X, self._X, self._threads), k)
+        return self._nearest(read_queries(X, self._X, self._threads, self._metric), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
-        distances, indices = self._measured(self._search, X, min(k + 1, self.n))
+        distances, indices = self._measured(X, min(k + 1, self.n))
         if k < self.n:  # a tie at the last place has to be decided by the index
-            for row in np.flatnonzero(distances[:, k - 1] == distances[:, k]):
-                every_distance, order = self._measured(self._search, X[row : row + 1], self.n)
-                indices[row, :k], distances[row, :k] = order[0, :k], every_distance[0, :k]
+            tied = np.flatnonzero((distances[:, k - 1] == distances[:, k]) | self._may_be_undefined(X))
+            step = max(1, NUMBERS_AT_ONCE // self.n)
+            for rows in (tied[begin : begin + step] for begin in range(0, len(tied), step)):
+                every_distance, order = self._measured(X[rows], self.n)
+                indices[rows, :k], distances[rows, :k] = order[:, :k], every_distance[:, :k]
         return Neighbors(np.ascontiguousarray(indices[:, :k]), np.ascontiguousarray(distances[:, :k]), self.n)
 
-    def _measured(self, search: Any, X: Any, k: int) -> tuple[Floats, Indices]:
+    def _measured(self, X: Any, k: int) -> tuple[Floats, Indices]:
         """(distances in the type of the points, indices) of the k that scikit-learn finds, ties among them by index."""
-        work = float(search.n_samples_fit_) * X.shape[1] * (X.shape[1] if self._metric == "mahalanobis" else 1)
-        height = max(1, min(MOST_ROWS, int(WORK_AT_ONCE / work)))
         distances, indices = np.empty((X.shape[0], k), self._X.dtype), np.empty((X.shape[0], k), np.int32)
 
         def measure(rows: slice) -> None:
-            found, indices[rows] = self._asked(search, X[rows], k)
-            self._check(found)
+            found, indices[rows] = self._asked(X[rows], k)
+            if self._metric in UNDEFINED_OF_NOTHING:
+                found[np.isnan(found)] = 0
+            check_distances(found, self._metric)
             distances[rows] = found
 
-        in_pieces(measure, X.shape[0], self._threads, height)
+        self._in_pieces(measure, X)
         order = np.lexsort((indices, distances), axis=1)
         return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
 
-    def _asked(self, search: Any, X: Any, k: int) -> tuple[Any, Any]:
+    def _may_be_undefined(self, X: Any) -> NDArray[np.bool_]:
+        """Rows whose nearest points scikit-learn may take for the farthest, having no distance for them."""
+        if self._metric not in UNDEFINED_OF_NOTHING:
+            return np.zeros(X.shape[0], bool)
+        return np.asarray(~as_seen(X, self._metric).any(axis=1))
+
+    def _in_pieces(self, work: Callable[[slice], None], X: Any) -> None:
+        work_of_row = self._X.nnz if issparse(self._X) else self.n * X.shape[1]
+        in_pieces(work, X.shape[0], self._threads, max(1, min(MOST_ROWS, WORK_AT_ONCE // max(1, work_of_row))))
+
+    def _asked(self, X: Any, k: int) -> tuple[Any, Any]:
         try:
-            found: tuple[Any, Any] = search.kneighbors(as_seen(X, self._metric), k)
+            # By products of matrices, which have other bits for other batches.
+            parts = [X[i : i + 1] for i in range(len(X))] if self._metric == "nan_euclidean" else [X]
+            found = [self._search.kneighbors(as_seen(part, self._metric), k) for part in parts]
         except (ValueError, TypeError) as error:
             raise ParameterError(
                 f"metric={self._metric!r} failed on these data: {str(error).rstrip('.')}. It needs a distance, one "
                 f"number of at least 0, for each pair of rows. Mend it, or use 'euclidean'."
             ) from error
-        return found
-
-    def _check(self, distances: Floats) -> None:
-        if not np.isfinite(distances).all():
-            raise DataError(
-                f"metric={self._metric!r} gives a distance that is not finite for some pair of rows. "
-                f"Remove rows for which it is undefined, or use another metric."
-            )
-        if distances.min(initial=0) < 0:
-            raise DataError(
-                f"metric={self._metric!r} gives the negative distance {distances.min():.3g} for some pair of rows; a "
-                f"distance is at least 0. Use a function of it that is, such as max(0.0, distance)."
-            )
+        return np.vstack([distances for distances, _ in found]), np.vstack([indices for _, indices in found])
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
         """By a search of a's points among those of b."""
-        among_b = self._search_among(self._X[b])
-        shortest = self._measured(among_b, self._X[a], 1)[0][:, 0]
-        i = int(np.argmin(shortest))
-        _, order = self._measured(among_b, self._X[a[i : i + 1]], len(b))
-        return int(a[i]), int(b[order[0, 0]]), float(shortest[i])
+        among = self.part(b)
+        i = int(np.argmin(among._measured(self._X[a], 1)[0][:, 0]))
+        nearest = among._nearest(self._X[a[i : i + 1]], 1)
+        return int(a[i]), int(b[nearest.indices[0, 0]]), float(nearest.distances[0, 0])
 
 
-def learnt_from(X: Any, metric: Any) -> dict[str, Any]:
-    """What a metric needs to know of the data: the variances, or the inverse of the covariance."""
-    if metric in BOOLEAN_METRICS:
-        _warn_of_numbers(X, metric)
-    if metric not in ("seuclidean", "mahalanobis"):
-        return {}
-    if issparse(X) or X.shape[0] < 2:
-        given = "sparse rows" if issparse(X) else "a single row"
+def check_distances(distances: Floats, metric: Any) -> None:
+    """Raises DataError where a metric gives what is no distance."""
+    if not np.isfinite(distances).all():
         raise DataError(
-            f"metric={metric!r} learns the variances of the columns, for which it was given {given}. "
-            f"Pass an array of at least 2 rows, or use metric='euclidean'."
+            f"metric={metric!r} gives a distance that is not finite for some pair of rows. "
+            f"Remove rows for which it is undefined, or use another metric."
         )
-    if metric == "mahalanobis":
-        with blas.single_threaded():
-            covariance = np.cov(X, rowvar=False, dtype=np.float64).reshape(X.shape[1], X.shape[1])
-            return {"VI": np.linalg.pinv(covariance, hermitian=True)}
-    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
-    if len(constant):
+    if distances.min(initial=0) < 0:
         raise DataError(
-            f"metric='seuclidean' divides by the variance of each column, and column {constant[0]} has none "
-            f"({len(constant)} such columns in all). Leave out columns that never vary, or use metric='euclidean'."
+            f"metric={metric!r} gives the negative distance {distances.min():.3g} for some pair of rows; a "
+            f"distance is at least 0. Use a function of it that is, such as max(0.0, distance)."
         )
-    return {"V": np.var(X, axis=0, ddof=1, dtype=np.float64)}
 
 
 def as_seen(X: Any, metric: Any) -> Any:
@@ -163,7 +157,7 @@ def as_seen(X: Any, metric: Any) -> Any:
     return X != 0 if metric in BOOLEAN_METRICS and not issparse(X) else X
 
 
-def _warn_of_numbers(X: Any, metric: str) -> None:
+def warn_of_numbers(X: Any, metric: str) -> None:
     """Once, where it matters."""
     values = X.data if issparse(X) else X
     if ((values != 0) & (values != 1)).any():

@@ -34,7 +34,7 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
     search: index_.query(X, k) is by the metric alone, and says which share of the neighbours it finds, as `recall`.
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS)
+    accepts: ClassVar[frozenset[str]] = frozenset({*inputs.NEIGHBOR_KINDS, inputs.GAPS})
 
     mode: str = option("distance", choices=("distance", "connectivity"), help="kind of entries")
     n_neighbors: int = option(15, low=1, help="number of neighbours of each point")
@@ -81,7 +81,7 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
         graph = neighbors.to_csr()
         if self.mode == "connectivity":
             graph = csr_array((np.ones_like(graph.data), graph.indices, graph.indptr), shape=graph.shape)
-        return csr_matrix(graph)
+        return csr_matrix(graph, dtype=data.values.dtype)
 
     @property
     def _entries(self) -> int:
@@ -94,6 +94,7 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.metric == "nan_euclidean"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from lowfold import inputs
+from lowfold.errors import ParameterError
 from lowfold.neighbors.directions import DirectionIndex
 from lowfold.neighbors.duplicates import rows_index
 from lowfold.neighbors.engines import Cells, Exact
@@ -13,14 +14,16 @@ from lowfold.neighbors.external import ExternalIndex
 from lowfold.neighbors.interface import Metric, NeighborIndex, Settings, read_points
 from lowfold.neighbors.precomputed import DistanceIndex, GraphIndex
 from lowfold.neighbors.sharing import shared_index
+from lowfold.neighbors.sparse_rows import SparseIndex
+from lowfold.neighbors.whitening import LEARNING_METRICS, WhitenedIndex
 from lowfold.options import RandomState, validate
 
 SPATIAL_METRICS = {"euclidean", "sqeuclidean", "manhattan", "chebyshev"}
 DIRECTION_METRICS = {"cosine", "correlation"}
-# Other names in scikit-learn for what has one here; Minkowski's is Euclid's unless somebody gives it another exponent,
-# and that for missing values is, where none is missing.
+OWN_METRICS = SPATIAL_METRICS | DIRECTION_METRICS | set(LEARNING_METRICS)
+# Other names in scikit-learn for what has one here; Minkowski's is Euclid's unless somebody gives it another exponent.
 SAME_METRIC = {
-    "l2": "euclidean", "minkowski": "euclidean", "p": "euclidean", "nan_euclidean": "euclidean", "l1": "manhattan",
+    "l2": "euclidean", "minkowski": "euclidean", "p": "euclidean", "l1": "manhattan",
     "cityblock": "manhattan", "infinity": "chebyshev", "sokalmichener": "rogerstanimoto",
 }  # fmt: skip
 
@@ -36,10 +39,11 @@ def build_index(
     """An index of the rows of X, for `query(X_new or None, k)`.
 
     X is an array, a DataFrame or a SciPy sparse matrix; with metric="precomputed" a square array of distances or a
-    sparse neighbour graph. The metrics euclidean, sqeuclidean, cosine, correlation, manhattan and chebyshev on arrays
-    run on Lowfold's own search; other metrics of scikit-learn, functions and sparse rows run on scikit-learn's.
-    `search` is "exact", "cells" (approximate, its recall estimated), an engine, or "auto", which is exact where that
-    is quick. The result is the same for any `n_jobs`.
+    sparse neighbour graph; with metric="nan_euclidean" numbers may be missing (NaN). The metrics euclidean,
+    sqeuclidean, cosine, correlation, manhattan, chebyshev, seuclidean and mahalanobis on arrays run on Lowfold's own
+    search; other metrics of scikit-learn, functions and sparse rows run on scikit-learn's. `search` is "exact", "cells"
+    (approximate, its recall estimated), an engine, or "auto", which is exact where that is quick. The result is the
+    same for any `n_jobs`.
     """
     settings = Settings(metric=metric, search=search, n_jobs=n_jobs, random_state=random_state)
     validate(settings, "build_index")
@@ -54,13 +58,28 @@ def index_of(data: inputs.Data, settings: Settings) -> NeighborIndex:
 def _new_index(data: inputs.Data, settings: Settings) -> NeighborIndex:
     if isinstance(settings.metric, str):
         settings = dataclasses.replace(settings, metric=SAME_METRIC.get(settings.metric, settings.metric))
+    if data.kind != inputs.ROWS or settings.metric not in OWN_METRICS:
+        _refuse_cells(data.kind, settings)
     if data.kind == inputs.DISTANCES:
         return DistanceIndex(data.values)
     if data.kind == inputs.GRAPH:
         return GraphIndex(data.values)
-    if data.kind == inputs.ROWS and isinstance(settings.metric, str):
-        if settings.metric in SPATIAL_METRICS:
-            return rows_index(data.values, settings.metric, settings)
-        if settings.metric in DIRECTION_METRICS:
-            return DirectionIndex(data.values, settings)
+    if not isinstance(settings.metric, str):
+        return ExternalIndex(data.values, settings)
+    if settings.metric in LEARNING_METRICS:
+        return WhitenedIndex(data.values, settings)
+    if data.kind == inputs.ROWS and settings.metric in SPATIAL_METRICS:
+        return rows_index(data.values, settings.metric, settings)
+    if settings.metric == "cosine" or (data.kind == inputs.ROWS and settings.metric in DIRECTION_METRICS):
+        return DirectionIndex(data.values, settings)
+    if data.kind == inputs.SPARSE_ROWS and settings.metric in ("euclidean", "sqeuclidean"):
+        return SparseIndex(data.values, settings)
     return ExternalIndex(data.values, settings)
+
+
+def _refuse_cells(kind: str, settings: Settings) -> None:
+    if settings.search == "cells" or isinstance(settings.search, Cells):
+        raise ParameterError(
+            f"search={settings.search!r} has nothing to act on: {kind} with metric={settings.metric!r} are searched "
+            f"exactly. Leave search='auto', or pass rows in an array and a metric such as 'euclidean'."
+        )

@@ -120,7 +120,8 @@ _Points.__name__ = "build_index"  # what messages call it
 
 def read_points(X: Any, metric: Metric, n_jobs: int | None = None, among: Any = None) -> inputs.Data:
     """Checked data of any kind; `among` is the type of the points that they are new beside, if they are."""
-    return inputs.read(_Points(metric, n_jobs), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=True, among=among)
+    kinds = frozenset({*inputs.NEIGHBOR_KINDS, inputs.GAPS})
+    return inputs.read(_Points(metric, n_jobs), X, kinds, fitting=True, among=among)
 
 
 def read_distances(X: Any, among: Any) -> Any:
@@ -128,9 +129,14 @@ def read_distances(X: Any, among: Any) -> Any:
     return inputs.read(_Points("precomputed"), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=False, among=among).values
 
 
-def read_queries(X: Any, points: Any, threads: int) -> Any:
-    """New rows for an index, in the type of its points and sparse where those are; the features must agree."""
-    values = read_points(X, "euclidean", threads, points.dtype).values
+def read_queries(X: Any, points: Any, threads: int, metric: Metric = "euclidean") -> Any:
+    """`given_queries` in the type of the points."""
+    return given_queries(X, points, threads, metric).astype(points.dtype, copy=False)
+
+
+def given_queries(X: Any, points: Any, threads: int, metric: Metric = "euclidean") -> Any:
+    """New rows for an index, sparse where its points are; the features must agree."""
+    values = read_points(X, metric, threads, points.dtype).values
     if issparse(values) != issparse(points):  # scikit-learn measures between dense and sparse rows in another way
         values = values.toarray() if issparse(values) else csr_matrix(values)
     if values.shape[1] != points.shape[1]:
@@ -138,4 +144,4 @@ def read_queries(X: Any, points: Any, threads: int) -> Any:
             f"X has {values.shape[1]} features, but the indexed points have {points.shape[1]}. "
             f"Pass the same columns in the same order."
         )
-    return values.astype(points.dtype, copy=False)
+    return values

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from lowfold.errors import DataError
+from lowfold.neighbors.components import edges_to_graph
 from lowfold.neighbors.interface import NeighborIndex, lowest_entry, read_distances
 from lowfold.types import Floats, Neighbors
 
@@ -53,6 +54,14 @@ class GraphIndex(NeighborIndex):
     def __init__(self, graph: csr_array) -> None:
         self.n = graph.shape[1]
         self._graph = graph
+        self._both: csr_array | None = None  # with each entry in both directions, once that is needed
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is a function of the rest is not stored.
+        return {"n": self.n, "_graph": self._graph}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.n, self._graph, self._both = state["n"], state["_graph"], None
 
     def _points_query(self, k: int) -> Neighbors:
         return _nearest_stored(self._graph, k, exclude_self=True)
@@ -68,10 +77,22 @@ class GraphIndex(NeighborIndex):
         return _nearest_stored(graph, k, exclude_self=False)
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
-        """A graph does not know the distances that it leaves out."""
+        """The shortest distance that is stored, from either side; a graph does not know those that it leaves out."""
+        if self._both is None:
+            rows = np.repeat(np.arange(self.n), np.diff(self._graph.indptr))
+            self._both = edges_to_graph(rows, self._graph.indices, self._graph.data, self.n)
+        place = np.full(self.n, -1)  # in b
+        place[b] = np.arange(len(b))
+        ways = self._both[a]
+        crossing = np.flatnonzero(place[ways.indices] >= 0)
+        if len(crossing):
+            row = np.searchsorted(ways.indptr, crossing, side="right") - 1
+            first = np.lexsort((place[ways.indices[crossing]], row, ways.data[crossing]))[0]
+            best = crossing[first]
+            return int(a[row[first]]), int(ways.indices[best]), float(ways.data[best])
         raise DataError(
-            "The neighbour graph has separate components and holds no distances between them, so they cannot be "
-            "joined. Pass the data or a full matrix of distances, more neighbours, or another component policy."
+            "The neighbour graph has separate components and holds no distances between some of them, so they cannot "
+            "be joined. Pass the data or a full matrix of distances, more neighbours, or another component policy."
         )
 
 

@@ -15,17 +15,20 @@ from numpy.typing import NDArray
 
 from lowfold.backend import blas, native, resources
 from lowfold.neighbors.engines import Cells, resolve
-from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries
+from lowfold.neighbors.interface import Settings
 from lowfold.neighbors.spatial import (
     NOISE,
     SAMPLE,
     TESTED,
     Plan,
+    RowsIndex,
     SpatialIndex,
     closest_rows,
     in_same_row,
     sample_points,
     share_found,
+    unusual,
+    usual_reach,
 )
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
@@ -96,7 +99,7 @@ def subspace(X: Floats, seed: int) -> Subspace | None:
     return Subspace(mean, np.ascontiguousarray(basis, dtype=X.dtype))
 
 
-class ReducedIndex(NeighborIndex):
+class ReducedIndex(RowsIndex):
     """An index of the rows' coordinates in a subspace, beside the rows themselves; approximate."""
 
     def __init__(self, X: Floats, metric: str, settings: Settings, space: Subspace) -> None:
@@ -125,13 +128,8 @@ class ReducedIndex(NeighborIndex):
     def _settings(self) -> Settings:
         return Settings(search=self._engine, n_jobs=self._threads, random_state=self._seed)
 
-    def _points_query(self, k: int) -> Neighbors:
-        return self._search(None, k)
-
-    def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self._search(read_queries(X, self._X, self._threads), k)
-
-    def _search(self, queries: Floats | None, k: int) -> Neighbors:
+    def nearest(self, queries: Floats | None, k: int) -> Neighbors:
+        """`query` for rows that have been checked."""
         if k not in self._plans:
             self._plans[k] = self._calibrated(k)
         plan = self._plans[k]
@@ -143,6 +141,10 @@ class ReducedIndex(NeighborIndex):
             found, distances = self._ranked(self._X, candidates, k, self._inner.order())
         else:
             found, distances = self._ranked(queries, candidates, k)
+            far = unusual(distances, plan.usual)
+            if len(far):
+                whole = self._in_all_features()
+                found[far], distances[far] = whole.search(whole.certain(), k, queries[far])
         return Neighbors(found, distances, self.n, plan.recall)
 
     def _ranked(
@@ -172,9 +174,10 @@ class ReducedIndex(NeighborIndex):
                 break
             inner = self._inner.plan(kept, 1 - inner_missed * missed)
             candidates, _ = self._inner.search(inner, kept, subset=tested)
-            recall = share_found(self._ranked(self._X[tested], candidates, k)[0], true[:TESTED])
+            found, distances = self._ranked(self._X[tested], candidates, k)
+            recall = share_found(found, true[:TESTED])
             if recall >= target + NOISE * missed:
-                return ReducedPlan(kept, inner, recall)
+                return ReducedPlan(kept, inner, recall, usual_reach(distances))
         return None
 
     def _truth(self, sample: Indices, k: int) -> tuple[Indices, NDArray[np.intp]] | None:
@@ -214,11 +217,13 @@ class ReducedIndex(NeighborIndex):
 
 @dataclass(frozen=True, slots=True)
 class ReducedPlan:
-    """How many candidates to rank, how to look for them, and what recall that gave on a sample."""
+    """How many candidates to rank, how to look for them, what recall that gave on a sample, and of which rows that
+    holds (see Plan)."""
 
     kept: int
     inner: Plan
     recall: float
+    usual: float | None = None
 
 
 def places(chosen: Indices, candidates: Indices) -> NDArray[np.intp]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.engines import Cells, resolve
-from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries
+from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -24,7 +25,10 @@ BYTE_SHARE = 0.15
 CERTAIN = 6  # times that: no score is off by so much
 SAMPLE = 1024  # points whose true neighbours set the reach of the search, and (the first of them) test it
 TESTED = 384
+SEEN = 16  # roundings of a distance, by which that of a new row may move it
+ROWS_AT_ONCE = 4096  # that are compared
 NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
+USUAL = 0.99  # of the tested points have their last neighbour as near as a new row's has to be to be one of their kind
 SAMPLE_STREAM = 1 << 32  # of the random numbers: apart from those that the cells use
 # Attempts at the recall before the search becomes exact: the share of what may be missed that is left to the reach, and
 # a factor on the allowance for the scores' errors. The search sees a little more than the sample counts, since its
@@ -32,7 +36,46 @@ SAMPLE_STREAM = 1 << 32  # of the random numbers: apart from those that the cell
 ATTEMPTS = ((0.9, 1), (0.6, 1), (0.4, 2), (0.2, 8))
 
 
-class SpatialIndex(NeighborIndex):
+class RowsIndex(NeighborIndex):
+    """Dense rows, and new rows beside them that may be of a wider type."""
+
+    _X: Floats
+    _metric: str
+    _threads: int
+
+    @abstractmethod
+    def nearest(self, queries: Floats | None, k: int) -> Neighbors:
+        """`query` for rows that have been checked, in the type of the points."""
+
+    def _points_query(self, k: int) -> Neighbors:
+        return self.nearest(None, k)
+
+    def _new_query(self, X: Any, k: int) -> Neighbors:
+        given = given_queries(X, self._X, self._threads)
+        rows = given.astype(self._X.dtype, copy=False)
+        found = self.nearest(rows, k)
+        moved = self._moved(given, rows, found.distances[:, -1])
+        if not len(moved):
+            return found
+        settings = Settings(search="exact", n_jobs=self._threads)
+        wide = SpatialIndex(self._X.astype(np.float64), self._metric, settings).nearest(given[moved], k)
+        indices, distances = found.indices.copy(), found.distances.copy()
+        distances[moved] = wide.distances  # rounded at the end, not at the beginning
+        order = np.lexsort((wide.indices, distances[moved]), axis=1)
+        indices[moved] = np.take_along_axis(wide.indices, order, 1)
+        return Neighbors(indices, distances, self.n, found.recall)
+
+    def _moved(self, given: Floats, rows: Floats, reach: Floats) -> NDArray[np.intp]:
+        """Rows that the type of the points has no room for: rounding them would be seen in their distances."""
+        if given.dtype == rows.dtype:
+            return np.empty(0, np.intp)
+        parts = (slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(rows), ROWS_AT_ONCE))
+        off = np.concatenate([np.linalg.norm(given[part] - rows[part], axis=1) for part in parts])
+        reach = np.sqrt(reach) if self._metric == "sqeuclidean" else reach
+        return np.flatnonzero(off > SEEN * np.finfo(rows.dtype).eps * reach)
+
+
+class SpatialIndex(RowsIndex):
     """Dense rows under euclidean, sqeuclidean, manhattan, chebyshev, or "cosine" for rows of length 1."""
 
     def __init__(self, X: Floats, metric: str, settings: Settings) -> None:
@@ -59,16 +102,14 @@ class SpatialIndex(NeighborIndex):
         self._bytes = isinstance(self._engine, Cells) and self._X.shape[1] >= BYTES_FROM
         self._index = make(self._X, self._metric, cells, self._bytes, self._seed, self._threads)
 
-    def _points_query(self, k: int) -> Neighbors:
-        return self.nearest(None, k)
-
-    def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self.nearest(read_queries(X, self._X, self._threads), k)
-
     def nearest(self, queries: Floats | None, k: int) -> Neighbors:
         """`query` for rows that have been checked."""
         plan = self._plan(k)
         indices, distances = self.search(plan, k, queries)
+        if queries is not None:
+            far = unusual(distances, plan.usual)
+            if len(far):
+                indices[far], distances[far] = self.search(self.certain(), k, queries[far])
         return Neighbors(indices, distances, self.n, plan.recall)
 
     def search(
@@ -99,9 +140,10 @@ class SpatialIndex(NeighborIndex):
         for share, factor in ATTEMPTS:
             alpha = float(np.quantile(needed[TESTED:], 1 - share * (1 - target), method="higher"))
             plan = Plan(alpha, min(1.0, factor * caution), 0.0)
-            recall = share_found(self.search(plan, k_sample, subset=sample[:TESTED])[0], true[:TESTED])
+            found, distances = self.search(plan, k_sample, subset=sample[:TESTED])
+            recall = share_found(found, true[:TESTED])
             if recall >= target + NOISE * (1 - target):
-                return dataclasses.replace(plan, recall=recall)
+                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
         return EXACT
 
     def certain(self) -> Plan:
@@ -129,14 +171,29 @@ class SpatialIndex(NeighborIndex):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How far to search, how much to allow for the scores' errors, and what recall that gave on a sample."""
+    """How far to search, how much to allow for the scores' errors, and what recall that gave on a sample.
+
+    usual: the distance of the last neighbour that few points exceed. A sample of the points says nothing of a new row
+    that does, between clusters or far from all of them: its neighbours lie in many cells, and none of them is missed.
+    """
 
     alpha: float
     caution: float
     recall: float
+    usual: float | None = None
 
 
 EXACT = Plan(alpha=1.0, caution=1.0, recall=1.0)
+
+
+def usual_reach(distances: Floats) -> float:
+    """Of the distances to the neighbours of a sample, that to the last one which few exceed."""
+    return float(np.quantile(distances[:, -1], USUAL, method="higher"))
+
+
+def unusual(distances: Floats, usual: float | None) -> NDArray[np.intp]:
+    """Rows whose last neighbour is farther away; each is judged by itself."""
+    return np.flatnonzero(distances[:, -1] > (np.inf if usual is None else usual))
 
 
 def closest_rows(

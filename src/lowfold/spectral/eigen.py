@@ -6,18 +6,17 @@ import dataclasses
 import warnings
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from lowfold.backend import blas
+from lowfold.backend.eigenpairs import eigenpairs
 from lowfold.errors import ConvergenceWarning
-from lowfold.spectral import chebyshev, factor, krylov, tridiagonal
+from lowfold.spectral import chebyshev, factor, krylov
 from lowfold.spectral.canonical import canonical
 from lowfold.spectral.problem import BOTTOM, Block, DenseMatrix, EigenProblem, SparseMatrix, Spectrum, closeness
 
 DENSE_SIZE = 600  # rows up to which all eigenvalues at once take no longer than a moment
 PATIENT_SIZE = 5000  # rows up to which the same is done, for up to a minute, where Lanczos did not converge
-LAPACK_SIZE = 1500  # rows for which LAPACK takes up to a second, during which Ctrl-C has to wait
 DENSE_SHARE = 8  # and wherever more than one in so many is wanted
 # Rows of a dense matrix, and vectors wanted, for which LAPACK finds these alone: Lanczos is hardly ever quicker, and
 # where eigenvalues lie close together it takes several times as long (784 rows, 50 vectors: 0.04 s, and 0.04 to 0.16).
@@ -98,12 +97,7 @@ def _by_lapack(problem: EigenProblem, count: int) -> tuple[NDArray[np.float64], 
 
 def _largest_of(A: Block, count: int) -> tuple[NDArray[np.float64], Block]:
     """The largest eigenvalues of a dense matrix, falling, and their vectors."""
-    last = len(A) - 1
-    if len(A) > LAPACK_SIZE:
-        values, vectors = tridiagonal.some_eigenpairs(A, len(A) - count, last)
-    else:
-        subset = None if count == len(A) else (len(A) - count, last)
-        values, vectors = scipy.linalg.eigh(A, subset_by_index=subset)
+    values, vectors = eigenpairs(A, len(A) - count, len(A) - 1)
     return values[::-1], vectors[:, ::-1]
 
 
@@ -149,11 +143,15 @@ def _start(problem: EigenProblem, width: int) -> Block:
 
 def _spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -> Spectrum:
     """Eigenvalues of A itself (of A^-1 or -A the solver may have worked on), in order, and the residuals they leave."""
-    V = krylov.orthonormal(problem.without_trivial(ritz.vectors))
-    AV = problem.matrix.times(V)
-    values, rotation = _largest_of(krylov.symmetric(V.T @ AV), V.shape[1])
-    order = np.arange(len(values))[::-1] if problem.end == BOTTOM else np.arange(len(values))
-    values, V, AV = values[order], V @ rotation[:, order], AV @ rotation[:, order]
+    V = problem.without_trivial(ritz.vectors)
+    if solver == "dense" and problem.trivial is None:  # as good as they can be; a vector moved away leaves its rounding
+        AV, values = problem.matrix.times(V), -ritz.values if problem.end == BOTTOM else ritz.values
+    else:
+        V = krylov.orthonormal(V)
+        AV = problem.matrix.times(V)
+        values, rotation = _largest_of(krylov.symmetric(V.T @ AV), V.shape[1])
+        order = np.arange(len(values))[::-1] if problem.end == BOTTOM else np.arange(len(values))
+        values, V, AV = values[order], V @ rotation[:, order], AV @ rotation[:, order]
     residuals: NDArray[np.float64] = np.linalg.norm(AV - V * values, axis=0)
     gap, step = (_own_difference(ritz, solver, difference) for difference in (ritz.gap, ritz.values[-1] - ritz.next))
     found = dataclasses.replace(ritz, values=values, vectors=V, residuals=residuals, gap=gap, next=values[-1] - step)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import blas
@@ -68,12 +68,7 @@ class KernelPCA(Estimator):
                 f"has {self.n_features_in_} columns of kernel values. Fit with the rows and "
                 f"the kernel by name or function."
             )
-        Y = check_array(Y, dtype=[np.float64, np.float32], order="C")
-        if Y.shape[1] != self.embedding_.shape[1]:
-            raise DataError(
-                f"Y has {Y.shape[1]} columns, but the embedding has {self.embedding_.shape[1]}. "
-                f"Pass coordinates as transform gives them."
-            )
+        Y = inputs.read_coordinates(Y, self.embedding_.shape[1])
         if not hasattr(self, "_back"):
             self._back = self._learn_back()
         width, points, coefficients, mean = self._back
@@ -138,12 +133,7 @@ class KernelPCA(Estimator):
                 K[part] = block
 
         in_pieces(work, n, self._threads)
-        if not np.isfinite(means).all():
-            raise DataError(
-                f"kernel={self.kernel!r} with gamma={self.gamma_:g}, degree={self.degree:g}, coef0={self.coef0:g} "
-                f"gives values that are not finite for these data. Scale the data, or use another kernel or "
-                f"other parameters of it."
-            )
+        self._check_finite(means)
         if callable(self.kernel):
             few = kernel.rows(X[:SAMPLED], X[:SAMPLED])
             if not np.allclose(few, few.T, rtol=1e-5, atol=1e-8 * np.abs(few).max()):
@@ -155,6 +145,14 @@ class KernelPCA(Estimator):
         if K is not None:
             return DenseMatrix(K, self._threads), means
         return StreamedMatrix(rows, n, float(np.finfo(X.dtype).eps), self._threads), means
+
+    def _check_finite(self, values: Floats) -> None:
+        if not np.isfinite(values).all():
+            raise DataError(
+                f"kernel={self.kernel!r} with gamma={self.gamma_:g}, degree={self.degree:g}, coef0={self.coef0:g} "
+                f"gives values that are not finite for these data. Scale the data, or use another kernel or "
+                f"other parameters of it."
+            )
 
     def _kernel(self) -> kernels.Kernel:
         return kernels.Kernel(self.kernel, self.gamma_, self.degree, self.coef0)
@@ -172,6 +170,7 @@ class KernelPCA(Estimator):
         for begin in range(0, len(values), ROWS_AT_ONCE):
             part = values[begin : begin + ROWS_AT_ONCE]
             rows = part if given else self._kernel().single_rows(part, X, self._threads)
+            self._check_finite(rows)
             parts.append(self._rows.place(rows, self._threads))
         return np.concatenate(parts)
 

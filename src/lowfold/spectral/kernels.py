@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lowfold.backend import native
+from lowfold.backend import native, pieces
+from lowfold.errors import ParameterError
 from lowfold.types import Floats
 
 NAMES = ("linear", "poly", "rbf", "sigmoid", "cosine", "precomputed")
@@ -41,12 +42,23 @@ class Kernel:
             return self._by_pairs(A, B)
         columns = np.ascontiguousarray(B.T)
         inner = native.kernels.project(np.ascontiguousarray(A), np.zeros(A.shape[1]), columns, threads)
-        return self._apply(np.asarray(inner), A, B)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self._apply(np.asarray(inner), A, B)
 
     def _by_pairs(self, A: Floats, B: Floats) -> Floats:
         from sklearn.metrics.pairwise import pairwise_kernels
 
-        return np.asarray(pairwise_kernels(A, B, metric=self.name), dtype=A.dtype)
+        K = np.empty((len(A), len(B)), A.dtype)
+        try:
+            for i in range(len(A)):
+                pieces.check()
+                K[i] = pairwise_kernels(A[i : i + 1], B, metric=self.name)
+        except (ValueError, TypeError) as error:
+            raise ParameterError(
+                f"kernel={self.name!r} failed on these data: {str(error).rstrip('.')}. It needs one number for each "
+                f"pair of rows. Mend it, or use 'rbf'."
+            ) from error
+        return K
 
     def _apply(self, inner: Floats, A: Floats, B: Floats) -> Floats:
         """From inner products to the kernel; overwrites them."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted
+from scipy.sparse import csr_array, issparse
+from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import blas, native
-from lowfold.errors import DataError, ParameterError
+from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.spectral.centred import CentredMatrix, centred
@@ -42,6 +43,7 @@ class PCA(Estimator):
 
     accepts: ClassVar[frozenset[str]] = frozenset({inputs.ROWS, inputs.SPARSE_ROWS})
     remembers: ClassVar[bool] = False
+    _of_sparse = False  # of a model that was stored before it said so
 
     n_components: int = option(2, low=1, help="number of coordinates of the embedding")
     solver: str = option(
@@ -59,12 +61,8 @@ class PCA(Estimator):
     def inverse_transform(self, Y: Any) -> Floats:
         """Returns the points of the data space at coordinates Y: X = Y V^T + mean, each row by itself."""
         check_is_fitted(self)
-        Y = check_array(Y, dtype=[np.float64, np.float32], order="C")
         m = len(self.components_)
-        if Y.shape[1] != m:
-            raise DataError(
-                f"Y has {Y.shape[1]} columns, but the embedding has {m}. Pass coordinates as transform gives them."
-            )
+        Y = inputs.read_coordinates(Y, m)
         back = np.ascontiguousarray(self.components_ * self._scale(self.embedding_.dtype)[:, None], dtype=Y.dtype)
         rows = native.kernels.project(Y, np.zeros(m), back, self._threads)
         return np.asarray(rows + self.mean_.astype(Y.dtype))
@@ -76,6 +74,7 @@ class PCA(Estimator):
                 f"n_components={self.n_components} needs as many samples and features, but X has n_samples = {n} and "
                 f"n_features = {D}. Lower n_components to at most {min(n, D)}."
             )
+        self._of_sparse = issparse(data.values)
         with watch.stage("centre"):
             X = centred(data.values, self._threads)
         with watch.stage("eigenvectors"), blas.single_threaded():
@@ -120,7 +119,12 @@ class PCA(Estimator):
         return self.components_.T / self._scale(dtype)
 
     def _place(self, data: inputs.Data) -> Floats:
-        return centred(data.values, self._threads, self.mean_).times(self._basis(self.embedding_.dtype))
+        # In the type and the storage of the training rows, which get their own coordinates in every other too.
+        rows = data.values.astype(min(data.values.dtype, self.embedding_.dtype), copy=False)
+        if self._of_sparse and not issparse(rows):
+            rows = csr_array(rows)
+        Y = centred(rows, self._threads, self.mean_).times(self._basis(self.embedding_.dtype))
+        return Y.astype(data.values.dtype, copy=False)
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         return self._memory_of_sparse(n_samples, n_features, n_features)

@@ -49,9 +49,10 @@ class Eigenpairs:
 
     @property
     def converged(self) -> bool:
-        """Whether the residual is small beside the gap, where there is one."""
+        """Whether the residual is small, also beside the gap, where there is one."""
         largest = float(self.values[0]) if len(self.values) else 0.0
-        return self.gap is None or self.residual * largest <= max(SINE * self.gap, 10 * ROUNDING * largest)
+        apart = self.gap is None or self.residual * largest <= max(SINE * self.gap, 10 * ROUNDING * largest)
+        return apart and self.residual <= TOLERANCE
 
 
 def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
@@ -200,7 +201,7 @@ def _orthonormal(V: NDArray[Any]) -> NDArray[np.float64]:
 
 def _said(solver: str, found: Eigenpairs) -> Eigenpairs:
     """What was found, with a warning if it is not sure to be right."""
-    if found.residual > TOLERANCE or not found.converged:
+    if not found.converged:
         gap = (
             "" if found.gap is None else f", and the gap behind the last component is {found.gap / found.values[0]:.1e}"
         )

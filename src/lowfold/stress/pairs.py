@@ -17,7 +17,6 @@ from lowfold.backend import native
 from lowfold.backend.embedding_protocol import StressCode, Stressed
 from lowfold.backend.packed import Packed
 from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces
-from lowfold.errors import DataError
 from lowfold.neighbors.interface import Metric
 from lowfold.spectral.pairs import PairDistances
 from lowfold.types import Floats
@@ -153,15 +152,9 @@ def is_measured(n: int, features: int, threads: int) -> bool:
 
 def _by_metric(data: inputs.Data, metric: Metric, values: Any, threads: int) -> Pairs:
     distances = PairDistances(inputs.Data(data.kind, data.values), metric)
-    among = PairDistances(inputs.Data(data.kind, values), metric) if values is not data.values else distances
-    among.learn_from(distances)
+    among = distances if values is data.values else distances.among(values)
     n, dtype = values.shape[0], values.dtype
     packed = Packed(lambda i, j: among.rows(values[i], 1)[:, j], n, dtype, threads)
-    if not np.isfinite(packed.entries).all() or packed.entries.min(initial=0.0) < 0:
-        raise DataError(
-            f"metric={metric!r} gives a distance that is negative or not finite for some pair of the {n} rows. Remove "
-            f"rows for which it is undefined, or use another metric."
-        )
     scale = _unit(float(packed.entries.max(initial=0.0)))
     if scale != 1:
         packed.entries[:] /= dtype.type(scale)

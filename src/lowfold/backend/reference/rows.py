@@ -111,13 +111,14 @@ def fingerprints(X: Floats) -> NDArray[np.uint64]:
 def directions(X: Floats, centred: bool) -> tuple[Floats, NDArray[np.bool_]]:
     """(unit vectors along the rows of X, or of X less each row's mean; which rows have a direction at all).
 
-    A row without direction comes back as it is: zero, or what rounding leaves of a constant one.
+    A row without direction comes back as it is: zero, or what rounding leaves of a nearly constant one.
     """
     rows = X.astype(np.float64)
     smallest = np.zeros(len(rows))
     if centred:
         smallest = 8 * np.finfo(float).eps * np.abs(rows).max(axis=1)
         rows = rows - rows.mean(axis=1, keepdims=True)
+        rows[(X[:, :1] == X).all(axis=1)] = 0  # of which the mean may be off
     largest = np.abs(rows).max(axis=1)
     has_direction = largest > smallest
     rows = rows / np.where(has_direction, largest, 1)[:, None]  # so that squares neither overflow nor vanish

@@ -1,0 +1,99 @@
+"""Euclid's distances between sparse rows: scikit-learn's search, and the differences themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lowfold.neighbors.external import ExternalIndex
+from lowfold.neighbors.interface import Settings
+from lowfold.types import Floats, Indices, Neighbors
+
+SPARE = 8  # neighbours more than are wanted: those of equal length are mostly among them
+NUMBERS_AT_ONCE = 1 << 20  # that differences of rows may hold
+
+
+class SparseIndex(ExternalIndex):
+    """euclidean, sqeuclidean, or half of the latter: "cosine" for rows of length 1.
+
+    scikit-learn takes |x|^2 + |y|^2 - 2 x.y, which loses the digits of rows that are close beside their length. What it
+    finds is ranked by |x - y|; that nothing is missed is known from how far such a sum can be off, and where it is
+    not, every row is looked at that could be near.
+    """
+
+    def __init__(self, X: Any, settings: Settings) -> None:
+        # Of the longest row's sum of m products: m roundings, and a few more.
+        self._most_entries = int(np.diff(X.indptr).max(initial=0))
+        super().__init__(X, settings)
+
+    def _search_among(self, X: Any) -> Any:
+        from sklearn.neighbors import NearestNeighbors
+
+        return NearestNeighbors(metric="euclidean", algorithm="brute", n_jobs=1).fit(X.astype(np.float64))
+
+    def _nearest(self, X: Any, k: int) -> Neighbors:
+        distances, indices = self._measured(X, k)
+        return Neighbors(indices, distances, self.n)
+
+    def _measured(self, X: Any, k: int) -> tuple[Floats, Indices]:
+        distances, indices = np.empty((X.shape[0], k), self._X.dtype), np.empty((X.shape[0], k), np.int32)
+
+        def measure(rows: slice) -> None:
+            distances[rows], indices[rows] = self._ranked(X[rows].astype(np.float64), k)
+
+        self._in_pieces(measure, X)
+        return distances, indices
+
+    def _ranked(self, X: Any, k: int) -> tuple[Floats, Indices]:
+        """(distances, indices) of the k nearest, each row by itself."""
+        scores, found = self._search.kneighbors(X, min(k + SPARE, self.n))
+        lengths = self._lengths(X, found)
+        distances, indices = self._first(lengths, found, k)
+        if found.shape[1] < self.n:
+            size = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+            # The k-th, and what is equal to it in the type of the points.
+            reach = np.partition(lengths, k - 1, axis=1)[:, k - 1] * (1 + 4 * np.finfo(self._X.dtype).eps)
+            # Of a row no farther than the k-th, whose own length is at most |x| + reach.
+            doubt = (self._most_entries + 8) * np.finfo(float).eps * np.square(2 * size + reach)
+            for row in np.flatnonzero(np.square(scores[:, -1]) <= np.square(reach) + doubt):
+                near = self._near(X[row : row + 1], np.square(reach[row]) + doubt[row])
+                own = self._lengths(X[row : row + 1], near)
+                distances[row], indices[row] = (values[0] for values in self._first(own, near, k))
+        return distances, indices
+
+    def _near(self, x: Any, most: float) -> Indices:
+        """Every row whose squared distance may be at most this, by scikit-learn's sums."""
+        scores, order = self._search.kneighbors(x, self.n)
+        return np.sort(order[:, np.square(scores[0]) <= most], axis=1)
+
+    def _first(self, lengths: NDArray[np.float64], found: Indices, k: int) -> tuple[Floats, Indices]:
+        """The first k by distance, in the type of the points, and index."""
+        distances = self._as_distances(lengths)
+        order = np.lexsort((found, distances), axis=1)[:, :k]
+        return np.take_along_axis(distances, order, 1), np.take_along_axis(found, order, 1)
+
+    def _as_distances(self, lengths: NDArray[np.float64]) -> Floats:
+        distances = lengths if self._metric == "euclidean" else np.square(lengths)
+        return (distances / 2 if self._metric == "cosine" else distances).astype(self._X.dtype)
+
+    def _lengths(self, X: Any, found: Indices) -> NDArray[np.float64]:
+        """|x_i - y_j| for each j in row i of those found."""
+        row, column = np.repeat(np.arange(X.shape[0]), found.shape[1]), found.ravel()
+        lengths = np.empty(len(column))
+        step = max(1, NUMBERS_AT_ONCE // max(1, 2 * self._most_entries))
+        for begin in range(0, len(column), step):
+            pairs = slice(begin, begin + step)
+            lengths[pairs] = row_lengths(csr_matrix(X[row[pairs]] - self._X[column[pairs]].astype(np.float64)))
+        return lengths.reshape(found.shape)
+
+
+def row_lengths(differences: Any) -> NDArray[np.float64]:
+    """Of sparse rows; none is lost because its squares leave the range of numbers."""
+    largest = abs(differences).max(axis=1).toarray().ravel()
+    scale = np.where(largest > 0, largest, 1)
+    squares = np.square(differences.data / np.repeat(scale, np.diff(differences.indptr)))
+    sums = np.bincount(np.repeat(np.arange(len(scale)), np.diff(differences.indptr)), squares, len(scale))
+    return np.asarray(scale * np.sqrt(sums))

@@ -1,0 +1,168 @@
+"""New rows that are not like the points: between clusters, of a wider type, with gaps, without direction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
+
+from conftest import cloud, same_bits
+from lowfold import Cells, DataError, Isomap, NeighborGraph, ParameterError, build_index, connect
+from lowfold.neighbors import reduced
+from test_neighbors import expected
+
+GAPPED = pytest.mark.parametrize("gaps_in_points", [True, False])
+
+
+def share(found, true):
+    return np.mean([np.isin(a, b).mean() for a, b in zip(true, found, strict=True)])
+
+
+def clusters(n, d, count, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = 10 * rng.standard_normal((count, d))
+    return centres[rng.integers(count, size=n)] + 0.3 * rng.standard_normal((n, d)), centres
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_recall_that_is_told_holds_for_new_rows_between_clusters_too(dtype):
+    X, centres = clusters(12000, 20, 150)
+    X, new = X.astype(dtype), np.vstack([(centres[:75] + centres[75:]) / 2, np.zeros((1, 20))]).astype(dtype)
+    found = build_index(X, search=Cells(recall=0.95)).query(new, 15)
+    assert found.recall < 1  # else nothing is shown
+    assert share(found.indices, build_index(X, search="exact").query(new, 15).indices) >= found.recall
+
+
+def test_it_holds_for_noise_beside_rows_that_are_searched_in_a_subspace(monkeypatch):
+    monkeypatch.setattr(reduced, "LEAST_WORK", 0)
+    rng = np.random.default_rng(0)
+    low = clusters(4000, 8, 30)[0] @ rng.standard_normal((8, 130))
+    X = (low + 0.5 * rng.standard_normal(low.shape)).astype(np.float32)
+    new = 20 * rng.standard_normal((40, 130)).astype(np.float32)
+    index = build_index(X, search=Cells(recall=0.9))
+    found = index.query(new, 10)
+    assert isinstance(index, reduced.ReducedIndex)
+    assert found.recall < 1
+    np.testing.assert_array_equal(found.indices, build_index(X, search="exact").query(new, 10).indices)
+    np.testing.assert_array_equal(index.query(new[7:8], 10).indices[0], found.indices[7])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan", "chebyshev"])
+def test_rows_that_float32_has_no_room_for_are_measured_as_they_are(metric):
+    points = (1e6 + cloud(400, 3)).astype(np.float32)
+    new = 1e6 + cloud(50, 3, seed=1)
+    found = (
+        build_index(points).query(new, 6) if metric == "euclidean" else build_index(points, metric=metric).query(new, 6)
+    )
+    indices, distances = expected(cdist(new, points.astype(float), metric.replace("manhattan", "cityblock")), 6)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-6)
+    assert (found.indices == indices).mean() > 0.999  # what is equal in float32 is ordered by index
+    alone = [build_index(points, metric=metric).query(new[i : i + 1], 6).distances[0] for i in range(5)]
+    assert same_bits(np.array(alone), found.distances[:5])
+    assert found.distances.dtype == np.float32
+
+
+@pytest.mark.parametrize("columns", [3, 1000, 20000])
+def test_constant_rows_have_no_direction_whatever_their_length(columns):
+    X = np.random.default_rng(0).standard_normal((6, columns))
+    X[1], X[4] = 0.1, 0.1 * 1.7
+    found = build_index(X, metric="correlation").query(None, 5)
+    np.testing.assert_array_equal(found.distances[[1, 4]], 1)
+    np.testing.assert_array_equal(found.indices[1], [0, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("metric", ["dice", "sokalsneath", "jaccard"])
+def test_sets_of_nothing_are_equal_and_as_far_from_others_as_scikit_learn_says(metric):
+    X = np.random.default_rng(0).random((40, 12)) < 0.3
+    X[[3, 8]] = False
+    found = build_index(X, metric=metric).query(None, 39)
+    theirs, order = NearestNeighbors(metric=metric, algorithm="brute").fit(X).kneighbors(X, 40)
+    D = np.nan_to_num(np.take_along_axis(theirs, np.argsort(order, axis=1), axis=1))
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_array_equal(found.indices, expected(D.round(12), 39)[0])
+    assert found.distances[3, 0] == 0
+    np.testing.assert_array_equal(build_index(X, metric=metric).query(None, 4).indices, found.indices[:, :4])
+
+
+def test_many_ties_are_decided_by_index_in_few_searches(monkeypatch):
+    X = np.random.default_rng(0).integers(0, 2, (200, 6)).astype(float)
+    index = build_index(X, metric="hamming", n_jobs=1)
+    calls, search = [], index._search.kneighbors
+    monkeypatch.setattr(index._search, "kneighbors", lambda rows, k: calls.append(k) or search(rows, k))
+    found = index.query(None, 5)
+    D = cdist(X, X, "hamming")
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_array_equal(found.indices, expected(D.round(12), 5)[0])
+    assert len(calls) <= 4
+
+
+@GAPPED
+def test_rows_with_gaps_have_the_neighbors_that_scikit_learn_finds(gaps_in_points):
+    X, new = cloud(80, 6), cloud(20, 6, seed=1)
+    for rows in (X, new) if gaps_in_points else (new,):
+        rows[np.random.default_rng(2).random(rows.shape) < 0.15] = np.nan
+    index = build_index(X, metric="nan_euclidean")
+    lengths, order = NearestNeighbors(metric="nan_euclidean").fit(X).kneighbors(new, 5)
+    found = index.query(new, 5)
+    np.testing.assert_array_equal(found.indices, order)
+    np.testing.assert_allclose(found.distances, lengths)
+    assert same_bits(np.vstack([index.query(new[i : i + 1], 5).distances for i in range(20)]), found.distances)
+
+
+def test_maps_of_rows_with_gaps_are_made_of_their_graph():
+    X = cloud(60, 6)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    transformer = NeighborGraph(metric="nan_euclidean", n_neighbors=12)
+    graph = transformer.fit_transform(X)
+    assert transformer.__sklearn_tags__().input_tags.allow_nan
+    assert not NeighborGraph().__sklearn_tags__().input_tags.allow_nan
+    np.testing.assert_array_equal(graph.diagonal(), 0)
+    assert np.isfinite(Isomap(metric="precomputed", n_neighbors=8).fit(graph).embedding_).all()
+    with pytest.raises(DataError, match=r"contains NaN.*NeighborGraph\(metric='nan_euclidean'\)"):
+        Isomap(metric="nan_euclidean").fit(X)
+    with pytest.raises(DataError, match="contains NaN"):
+        NeighborGraph().fit(X)
+    X[0] = np.nan
+    with pytest.raises(DataError, match="not finite for some pair of rows. Remove rows"):
+        NeighborGraph(metric="nan_euclidean").fit_transform(X)
+
+
+def test_a_graph_that_holds_more_than_was_asked_for_is_joined_by_what_it_holds():
+    X = cloud(300, 2)
+    stored, rows = build_index(NeighborGraph(n_neighbors=60).fit_transform(X), metric="precomputed"), build_index(X)
+    joined, whole = connect(stored.query(None, 1), stored), connect(rows.query(None, 1), rows)
+    assert joined[1].count == whole[1].count > 50
+    np.testing.assert_array_equal(joined[1].bridges, whole[1].bridges)
+    apart = build_index(NeighborGraph(n_neighbors=4).fit_transform(np.vstack([X, X + 99])), metric="precomputed")
+    with pytest.raises(DataError, match="holds no distances between some of them"):
+        connect(apart.query(None, 1), apart)
+
+
+@pytest.mark.parametrize("search", ["cells", Cells(recall=0.5)])
+def test_an_approximate_search_that_there_is_not_is_refused(search):
+    X = np.abs(cloud(50))
+    for rows, metric in ((cdist(X, X), "precomputed"), (X, "canberra"), (csr_array(X), "euclidean"), (X, cityblock)):
+        with pytest.raises(ParameterError, match=r"search=.* has nothing to act on.*Leave search='auto'"):
+            build_index(rows, metric=metric, search=search)
+        build_index(rows, metric=metric, search="exact")
+
+
+def cityblock(a, b):
+    return float(np.abs(a - b).sum())
+
+
+def test_a_graph_has_the_type_of_the_rows_that_it_is_asked_for():
+    X = cloud(50)
+    model = NeighborGraph(n_neighbors=4).fit(X)
+    assert model.transform(X.astype(np.float32)).dtype == np.float32
+    assert model.transform(X).dtype == np.float64
+
+
+def test_connect_says_what_it_needs():
+    index = build_index(cloud(20))
+    with pytest.raises(
+        ParameterError, match=r"given a tuple and a SpatialIndex.*Pass index.query\(None, k\) and index"
+    ):
+        connect((1, 2), index)

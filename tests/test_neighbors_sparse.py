@@ -1,0 +1,124 @@
+"""Neighbours of sparse rows under Euclid's metric and the cosine: those of the same rows in an array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, random_array
+
+from conftest import same_bits
+from lowfold import Isomap, NeighborGraph, build_index, connect, load, save
+from lowfold.neighbors import sparse_rows
+
+METRICS = pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+
+
+def rows_of(kind, n, seed=0):
+    rng = np.random.default_rng(seed)
+    words = random_array((n, 400), density=0.05, rng=rng, data_sampler=rng.standard_normal).toarray()
+    return {
+        "words": words,
+        "counts": np.minimum(rng.poisson(0.05, (n, 40)), 3).astype(float),  # ties, copies and rows of zeros
+        "far from 0": 1e7 + rng.standard_normal((n, 12)),
+        "of all sizes": words * 10.0 ** rng.uniform(-30, 0, (n, 1)),
+        "nearly parallel": np.abs(rng.standard_normal((1, 30))) + 1e-6 * rng.standard_normal((n, 30)),
+        "an outlier": np.where(np.arange(n)[:, None] == 3, 1e9, words),
+    }[kind]
+
+
+KINDS = pytest.mark.parametrize(
+    "kind", ["words", "counts", "far from 0", "of all sizes", "nearly parallel", "an outlier"]
+)
+
+
+def truth(new, X, metric):
+    """Distances in long double, whose digits outlast the differences."""
+    new, X = new.astype(np.longdouble), X.astype(np.longdouble)
+    if metric != "cosine":
+        squares = np.square(new[:, None] - X).sum(axis=-1)
+        return squares if metric == "sqeuclidean" else np.sqrt(squares)
+    new, X = ((A.T / np.where(A.any(axis=1), np.sqrt(np.square(A).sum(axis=1)), 1)).T for A in (new, X))
+    D = np.square(new[:, None] - X).sum(axis=-1) / 2
+    D[~new.any(axis=1)] = D[:, ~X.any(axis=1)] = 1
+    return D
+
+
+@KINDS
+@METRICS
+def test_no_row_that_is_left_out_is_nearer_than_one_that_is_found(kind, metric):
+    X, new = rows_of(kind, 150), rows_of(kind, 40, seed=1)
+    index = build_index(csr_array(X), metric=metric)
+    for rows, found in ((X, index.query(None, 7)), (new, index.query(csr_array(new), 7))):
+        D = truth(rows, X, metric)
+        measured = np.take_along_axis(D, found.indices.astype(int), axis=1)
+        # Lengths to rounding; unit vectors are themselves rounded, which shows where rows are nearly parallel.
+        rounding = 1e-12 * measured + (1e-15 * np.sqrt(measured) + 1e-31 if metric == "cosine" else 0)
+        assert (np.abs(found.distances - measured) <= rounding).all()
+        if rows is X:
+            np.fill_diagonal(D, np.inf)
+        assert (np.sort(D, axis=1)[:, 6] >= measured[:, 6] - rounding[:, 6]).all()
+
+
+@DTYPES
+@METRICS
+@pytest.mark.parametrize("kind", ["words", "counts"])
+def test_sparse_rows_have_the_neighbors_of_dense_ones_in_the_same_order(kind, metric, dtype):
+    X = rows_of(kind, 200).astype(dtype)
+    sparse, dense = (build_index(rows, metric=metric).query(None, 9) for rows in (csr_array(X), X))
+    assert sparse.distances.dtype == dtype
+    if metric != "cosine" or kind == "words":  # where directions are equal but lengths are not, units are rounded
+        np.testing.assert_array_equal(sparse.indices, dense.indices)
+    np.testing.assert_allclose(sparse.distances, dense.distances, rtol=1e-5, atol=1e-6)
+
+
+@METRICS
+@pytest.mark.parametrize("kind", ["words", "counts", "far from 0"])
+def test_each_sparse_row_is_searched_for_by_itself_on_any_number_of_threads(kind, metric):
+    X, new = csr_array(rows_of(kind, 120)), csr_array(rows_of(kind, 30, seed=1))
+    index = build_index(X, metric=metric, n_jobs=1)
+    together = index.query(new, 5)
+    parts = [index.query(new[[i]], 5) for i in range(30)]
+    threads = build_index(X, metric=metric, n_jobs=3).query(new, 5)
+    for name in ("indices", "distances"):
+        assert same_bits(np.concatenate([getattr(part, name) for part in parts]), getattr(together, name))
+        assert same_bits(getattr(threads, name), getattr(together, name))
+
+
+def test_only_rows_in_doubt_are_measured_against_all_that_could_be_near(monkeypatch):
+    asked = []
+    near = sparse_rows.SparseIndex._near
+    monkeypatch.setattr(sparse_rows.SparseIndex, "_near", lambda self, x, most: asked.append(0) or near(self, x, most))
+    build_index(csr_array(rows_of("words", 150))).query(None, 5)
+    assert not asked
+    build_index(csr_array(rows_of("far from 0", 150))).query(None, 5)
+    assert len(asked) == 150
+
+
+def test_the_longest_differences_are_taken_a_few_at_a_time(monkeypatch):
+    X = csr_array(rows_of("words", 60))
+    expected = build_index(X).query(None, 5)
+    monkeypatch.setattr(sparse_rows, "NUMBERS_AT_ONCE", 100)
+    assert same_bits(build_index(X).query(None, 5).distances, expected.distances)
+
+
+@METRICS
+def test_sparse_groups_are_joined_by_their_closest_pair(metric):
+    X = rows_of("words", 80)
+    X[:40, 0] += 30
+    X[40:, 1] += 30
+    index = build_index(csr_array(X), metric=metric)
+    _, components = connect(index.query(None, 3), index)
+    dense = build_index(X, metric=metric)
+    _, expected = connect(dense.query(None, 3), dense)
+    assert components.count == expected.count > 1
+    np.testing.assert_array_equal(components.bridges, expected.bridges)
+
+
+@METRICS
+def test_models_of_sparse_rows_are_stored_and_read(metric, tmp_path):
+    X, new = csr_array(rows_of("words", 80)), csr_array(rows_of("words", 9, seed=1))
+    for model in (Isomap(n_neighbors=6, metric=metric).fit(X), NeighborGraph(n_neighbors=6, metric=metric).fit(X)):
+        save(model, tmp_path / "model.lowfold")
+        there, here = load(tmp_path / "model.lowfold").transform(new), model.transform(new)
+        assert same_bits(np.asarray(getattr(there, "data", there)), np.asarray(getattr(here, "data", here)))
