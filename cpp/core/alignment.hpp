@@ -11,18 +11,20 @@ template <class T>
 void tangent_blocks(const Context& context, MatrixView<const T> X, MatrixView<const std::int32_t> neighbors,
                     std::size_t d, double* blocks) {
     const std::size_t k = neighbors.columns;
-    parallel_ranges(context, neighbors.rows, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
-        Tangent tangent;
+    parallel_ranges(context, neighbors.rows, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+        Tangent tangent(worker);
         for (std::size_t i = first; i < last; ++i) {
             tangent.fit(X, neighbors.row(i), k, d);
             double* block = blocks + i * k * k;
-            for (std::size_t a = 0; a < k; ++a)
+            for (std::size_t a = 0; a < k; ++a) {
                 for (std::size_t b = 0; b <= a; ++b) {
                     double sum = (a == b) - 1.0 / static_cast<double>(k);
                     for (std::size_t j = 0; j < tangent.found; ++j)
                         sum -= tangent.columns[j * k + a] * tangent.columns[j * k + b];
                     block[a * k + b] = block[b * k + a] = sum;
                 }
+                worker.check_after((a + 1) * (tangent.found + 1));
+            }
         }
     });
 }
@@ -34,8 +36,8 @@ void hessian_blocks(const Context& context, MatrixView<const T> X, MatrixView<co
                     std::size_t d, double* blocks) {
     const std::size_t k = neighbors.columns;
     constexpr double NEGLIGIBLE = 1e-8;  // of a column's length: what is left of one that the others span
-    parallel_ranges(context, neighbors.rows, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
-        Tangent tangent;
+    parallel_ranges(context, neighbors.rows, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+        Tangent tangent(worker);
         std::vector<double> Q;  // orthonormal columns, one after another
         const auto add = [&](std::vector<double>&& column) {
             double length = 0, before = 0;
@@ -46,6 +48,7 @@ void hessian_blocks(const Context& context, MatrixView<const T> X, MatrixView<co
                     for (std::size_t a = 0; a < k; ++a) dot += column[a] * Q[begin + a];
                     for (std::size_t a = 0; a < k; ++a) column[a] -= dot * Q[begin + a];
                 }
+            worker.check_after(4 * Q.size());
             for (const double x : column) length += x * x;
             if (!(length > NEGLIGIBLE * NEGLIGIBLE * before)) return;
             for (double& x : column) x /= std::sqrt(length);
@@ -65,12 +68,14 @@ void hessian_blocks(const Context& context, MatrixView<const T> X, MatrixView<co
                     add(std::move(product));
                 }
             double* block = blocks + i * k * k;
-            for (std::size_t a = 0; a < k; ++a)
+            for (std::size_t a = 0; a < k; ++a) {
                 for (std::size_t b = 0; b <= a; ++b) {
                     double sum = 0;
                     for (std::size_t begin = affine; begin < Q.size(); begin += k) sum += Q[begin + a] * Q[begin + b];
                     block[a * k + b] = block[b * k + a] = sum;
                 }
+                worker.check_after((a + 1) * (Q.size() / k));
+            }
         }
     });
 }
@@ -88,9 +93,9 @@ class ModifiedWeights {
                     std::size_t d, double regularisation)
         : n_(neighbors.rows), k_(neighbors.columns), values_(n_ * k_), vectors_(n_ * k_ * k_), weights_(n_ * k_) {
         Buffer<double> ratio(n_);
-        parallel_ranges(context, n_, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
-            Patch patch;
-            SmallEigen eigen;
+        parallel_ranges(context, n_, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+            Patch patch(worker);
+            SmallEigen eigen(worker);
             std::vector<double> G;
             for (std::size_t i = first; i < last; ++i) {
                 patch.around(X.row(i), X, neighbors.row(i), k_);
@@ -108,17 +113,19 @@ class ModifiedWeights {
     /// blocks is n x (k + 1) x (k + 1), the point itself first.
     void blocks(const Context& context, double* blocks) const {
         const std::size_t side = k_ + 1;
-        parallel_ranges(context, n_, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
+        parallel_ranges(context, n_, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
             std::vector<double> S;
             for (std::size_t i = first; i < last; ++i) {
                 const std::size_t s = columns(i, S);
                 double* block = blocks + i * side * side;
-                for (std::size_t a = 0; a < side; ++a)
+                for (std::size_t a = 0; a < side; ++a) {
                     for (std::size_t b = 0; b <= a; ++b) {
                         double sum = 0;
                         for (std::size_t j = 0; j < s; ++j) sum += S[j * side + a] * S[j * side + b];
                         block[a * side + b] = block[b * side + a] = sum;
                     }
+                    worker.check_after((a + 1) * s);
+                }
             }
         });
     }
@@ -217,8 +224,9 @@ class Alignment {
                     add(i, row);
                     use(i, row);
                     for (const auto column : row.columns) row.seen[column] = 0;
+                    const auto patches = static_cast<std::size_t>(where_.begin[i + 1] - where_.begin[i]);
+                    worker.check_after(patches * patches_.columns);
                 }
-                worker.check();
             });
         };
         each_row([&](std::size_t i, Row& row) { M.begin[i + 1] = static_cast<std::int64_t>(row.columns.size()); });

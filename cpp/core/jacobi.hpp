@@ -7,15 +7,20 @@
 #include <utility>
 #include <vector>
 
+#include "parallel.hpp"
+
 namespace lowfold {
 
 /// A = sum_j values[j] v_j v_j^T with values[0] >= values[1] >= ...; row j of `vectors` is v_j.
 ///
 /// Each rotation makes one off-diagonal entry zero; a few sweeps over all of them leave only rounding. Exact zeros, as
-/// equal points give, are left alone. Cost about 50 size^3, for sizes up to some tens.
+/// equal points give, are left alone. Cost about 50 size^3, for sizes up to some tens; the worker is asked on the way
+/// whether to stop, since hundreds take seconds.
 class SmallEigen {
    public:
     std::vector<double> values, vectors;
+
+    explicit SmallEigen(Worker& worker) : worker_(worker) {}
 
     /// A is row-major and is overwritten.
     void solve(std::vector<double>& A, std::size_t size) {
@@ -37,7 +42,7 @@ class SmallEigen {
     /// Whether any entry was large enough to be worth a rotation.
     bool rotate_all(std::vector<double>& A) {
         bool any = false;
-        for (std::size_t p = 0; p + 1 < size_; ++p)
+        for (std::size_t p = 0; p + 1 < size_; ++p) {
             for (std::size_t q = p + 1; q < size_; ++q) {
                 const double off = A[p * size_ + q];
                 const double scale = std::sqrt(std::abs(A[p * size_ + p])) * std::sqrt(std::abs(A[q * size_ + q]));
@@ -47,6 +52,8 @@ class SmallEigen {
                 rotate(A, p, q);
                 any = true;
             }
+            worker_.check_after((size_ - p) * size_);
+        }
         return any;
     }
 
@@ -86,6 +93,7 @@ class SmallEigen {
         }
     }
 
+    Worker& worker_;
     std::size_t size_ = 0;
 };
 

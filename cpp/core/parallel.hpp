@@ -35,16 +35,29 @@ class Worker {
     /// Throws `Interrupted` once the work is to stop. Long items call it every few milliseconds.
     void check();
 
+    /// The same, but only once for many operations, of which `done` more have passed: for steps that may be short or
+    /// long, as rows of any number of columns.
+    void check_after(std::size_t done) {
+        unchecked_ += done;
+        if (unchecked_ < OPERATIONS_BETWEEN_CHECKS) return;
+        unchecked_ = 0;
+        check();
+    }
+
     /// The same at once, however lately it was asked; for work within work.
     void ask();
 
    private:
+    static constexpr std::size_t OPERATIONS_BETWEEN_CHECKS = 1 << 18;  // less than a millisecond, unless memory is slow
+
     int slot_;
+    std::size_t unchecked_ = 0;
     std::atomic<bool>& stop_;
     const Context* owner_;  // null on helper threads: only the calling thread may ask Python
 };
 
 /// Calls body(item, worker) once for each item in [0, items), in any order and on up to `context.threads` threads.
+/// Each item begins with a check; one that may take longer than a tenth of a second, for any sizes, checks within.
 /// The first exception stops the rest and is thrown again here, after every thread has left the body.
 void parallel_for(const Context& context, std::size_t items, const std::function<void(std::size_t, Worker&)>& body);
 

@@ -8,11 +8,14 @@
 
 namespace lowfold {
 
-/// The points of one neighbourhood, and the inner products of their differences.
+/// The points of one neighbourhood, and the inner products of their differences. One of thousands of points in
+/// thousands of dimensions takes seconds: the worker is asked on the way whether to stop.
 class Patch {
    public:
     std::size_t k = 0, dimensions = 0;
     std::vector<double> Z;  // k x dimensions: the neighbours less an origin
+
+    explicit Patch(Worker& worker) : worker_(worker) {}
 
     /// Neighbours less the point x.
     template <class T>
@@ -32,27 +35,32 @@ class Patch {
             for (std::size_t a = 0; a < k; ++a) mean += Z[a * dimensions + p] -= origin;
             mean /= static_cast<double>(k);
             for (std::size_t a = 0; a < k; ++a) Z[a * dimensions + p] -= mean;
+            worker_.check_after(2 * k);
         }
     }
 
     /// G = Z Z^T, k x k.
     void gram(std::vector<double>& G) const {
         G.resize(k * k);
-        for (std::size_t a = 0; a < k; ++a)
+        for (std::size_t a = 0; a < k; ++a) {
             for (std::size_t b = 0; b <= a; ++b) {
                 double sum = 0;
                 for (std::size_t p = 0; p < dimensions; ++p) sum += Z[a * dimensions + p] * Z[b * dimensions + p];
                 G[a * k + b] = G[b * k + a] = sum;
             }
+            worker_.check_after((a + 1) * dimensions);
+        }
     }
 
     /// S = Z^T Z, dimensions x dimensions.
     void scatter(std::vector<double>& S) const {
         S.assign(dimensions * dimensions, 0.0);
-        for (std::size_t a = 0; a < k; ++a)
+        for (std::size_t a = 0; a < k; ++a) {
             for (std::size_t p = 0; p < dimensions; ++p)
                 for (std::size_t q = 0; q <= p; ++q)
                     S[p * dimensions + q] += Z[a * dimensions + p] * Z[a * dimensions + q];
+            worker_.check_after(dimensions * dimensions);
+        }
         for (std::size_t p = 0; p < dimensions; ++p)
             for (std::size_t q = 0; q < p; ++q) S[q * dimensions + p] = S[p * dimensions + q];
     }
@@ -63,13 +71,18 @@ class Patch {
         k = count;
         dimensions = X.columns;
         Z.resize(k * dimensions);
-        for (std::size_t a = 0; a < k; ++a) std::copy_n(X.row(neighbors[a]), dimensions, &Z[a * dimensions]);
+        for (std::size_t a = 0; a < k; ++a) {
+            std::copy_n(X.row(neighbors[a]), dimensions, &Z[a * dimensions]);
+            worker_.check_after(dimensions);
+        }
     }
+
+    Worker& worker_;
 };
 
 /// Solves (G + shift I) w = 1 by Cholesky's factorisation and divides w by its sum; G is overwritten.
 /// Where G + shift I is zero, as for equal points, all weights are equal.
-inline void barycentric(std::vector<double>& G, std::size_t k, double regularisation, double* w) {
+inline void barycentric(std::vector<double>& G, std::size_t k, double regularisation, double* w, Worker& worker) {
     double trace = 0;
     for (std::size_t a = 0; a < k; ++a) trace += G[a * k + a];
     if (!(trace > 0)) {
@@ -92,6 +105,7 @@ inline void barycentric(std::vector<double>& G, std::size_t k, double regularisa
         double sum = 1;
         for (std::size_t l = 0; l < a; ++l) sum -= G[a * k + l] * w[l];
         w[a] = sum / G[a * k + a];
+        worker.check_after(a * a);
     }
     double total = 0;
     for (std::size_t a = k; a-- > 0;) {
@@ -110,13 +124,13 @@ template <class T>
 void barycentric_weights(const Context& context, MatrixView<const T> queries, MatrixView<const T> X,
                          MatrixView<const std::int32_t> neighbors, double regularisation, double* weights) {
     const std::size_t k = neighbors.columns;
-    parallel_ranges(context, neighbors.rows, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
-        Patch patch;
+    parallel_ranges(context, neighbors.rows, PATCHES_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
+        Patch patch(worker);
         std::vector<double> G;
         for (std::size_t i = first; i < last; ++i) {
             patch.around(queries.row(i), X, neighbors.row(i), k);
             patch.gram(G);
-            barycentric(G, k, regularisation, weights + i * k);
+            barycentric(G, k, regularisation, weights + i * k, worker);
         }
     });
 }
@@ -126,6 +140,8 @@ class Tangent {
    public:
     std::size_t found = 0;        // at most d: equal points or points on a line have fewer
     std::vector<double> columns;  // found x k, one coordinate after another
+
+    explicit Tangent(Worker& worker) : worker_(worker), patch_(worker), eigen_(worker) {}
 
     template <class T>
     void fit(MatrixView<const T> X, const std::int32_t* neighbors, std::size_t k, std::size_t d) {
@@ -152,6 +168,7 @@ class Tangent {
             }
             orthonormalise(column, k);
             ++found;
+            worker_.check_after((size + found) * k);
         }
     }
 
@@ -171,6 +188,7 @@ class Tangent {
     }
 
     static constexpr double NEGLIGIBLE = 1e-12;  // of the largest variance: rounding of float64 data
+    Worker& worker_;
     Patch patch_;
     SmallEigen eigen_;
     std::vector<double> A_;

@@ -92,8 +92,8 @@ std::vector<std::size_t> plain_weight_counts(const Data<T>& X, const Data<std::i
     std::vector<std::vector<double>> shares(X.rows, std::vector<double>(k));  // of all values from the l-th on
     std::vector<double> ratios;
     for (std::size_t i = 0; i < X.rows; ++i) {
-        Patch patch;
-        SmallEigen eigen;
+        Patch patch(undisturbed());
+        SmallEigen eigen(undisturbed());
         std::vector<double> G;
         patch.around(X.row(i), X.view(), neighbors.row(i), k);
         patch.gram(G);
@@ -188,6 +188,41 @@ void an_alignment_is_the_dense_sum_of_its_blocks_and_symmetric() {
     }
 }
 
+/// Whether the work, which is one item, hears within it that it is to stop: who asks first is told to go on, and that
+/// is before the item begins or later.
+template <class Work>
+bool is_heard_within_an_item(const Work& work) {
+    int asked = 0;
+    try {
+        work(Context{1, [&] { return ++asked > 1; }});
+    } catch (const Interrupted&) {
+        return true;
+    }
+    return false;
+}
+
+void an_interruption_is_heard_within_an_item() {
+    constexpr std::size_t K = 200;  // an item takes a second or far longer: one asks twenty times in a second
+    const auto X = make_data<double>(Shape::random, 300, 1000);
+    Dice dice(8);
+    const auto rows = random_neighbors(X.rows, K, dice);
+    const MatrixView<const std::int32_t> neighbors{rows.values.data(), PATCHES_AT_ONCE, K};
+    std::vector<double> out(PATCHES_AT_ONCE * K * K);
+    expect(is_heard_within_an_item([&](const Context& context) {
+               barycentric_weights(context, X.view(), X.view(), neighbors, 1e-3, out.data());
+           }),
+           "weights");
+    expect(is_heard_within_an_item(
+               [&](const Context& context) { tangent_blocks(context, X.view(), neighbors, 2, out.data()); }),
+           "tangent blocks");
+    expect(is_heard_within_an_item(
+               [&](const Context& context) { hessian_blocks(context, X.view(), neighbors, 2, out.data()); }),
+           "hessian blocks");
+    expect(is_heard_within_an_item(
+               [&](const Context& context) { ModifiedWeights<double>(context, X.view(), neighbors, 2, 1e-3); }),
+           "modified weights");
+}
+
 constexpr Test TESTS[] = {
     {"alignment: blocks of flat patches annihilate affine functions (float)",
      blocks_of_flat_patches_annihilate_affine_functions<float>},
@@ -211,6 +246,7 @@ constexpr Test TESTS[] = {
      modified_blocks_of_equal_points_are_finite_and_annihilate_constants<double>},
     {"alignment: it is the dense sum of its blocks, and symmetric",
      an_alignment_is_the_dense_sum_of_its_blocks_and_symmetric},
+    {"alignment: an interruption is heard within an item", an_interruption_is_heard_within_an_item},
 };
 
 }  // namespace

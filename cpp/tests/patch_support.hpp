@@ -9,6 +9,13 @@ namespace lowfold::tests {
 // Eigenvectors of matrices of size up to 20 whose smallest eigenvalue is some 1e-3 of the largest.
 inline constexpr double TOLERANCE = 1e-11;
 
+/// For work that nobody stops.
+inline Worker& undisturbed() {
+    static std::atomic<bool> stop = false;
+    static Worker worker(0, stop, nullptr);
+    return worker;
+}
+
 /// Points of a d-dimensional plane in D dimensions: whole numbers, so that the plane is exact in float32 too.
 template <class T>
 struct FlatData {

@@ -1,7 +1,5 @@
 // Eigenvectors of small matrices, and the local problem of one neighbourhood.
-#include "data.hpp"
-#include "harness.hpp"
-#include "patches.hpp"
+#include "patch_support.hpp"
 
 namespace lowfold::tests {
 namespace {
@@ -60,7 +58,7 @@ void expect_solved(const Matrix& A, SmallEigen& eigen, const std::string& what, 
 
 void jacobi_gives_orthonormal_eigenvectors_in_order() {
     Dice dice(1);
-    SmallEigen eigen;  // one for all: nothing of an earlier matrix is left in it
+    SmallEigen eigen(undisturbed());  // one for all: nothing of an earlier matrix is left in it
     for (const std::size_t size : {1, 2, 3, 4, 7, 12, 20, 40, 5}) {
         expect_solved(random_symmetric(size, dice), eigen, "a random matrix");
         expect_solved(random_gram(size, 1, dice), eigen, "a matrix of rank one");
@@ -89,7 +87,7 @@ void jacobi_splits_equal_eigenvalues() {
         Matrix A(size, size);
         for (std::size_t i = 0; i < size; ++i)
             for (std::size_t j = 0; j < size; ++j) A.row(i)[j] = (i == j) - 2 * u[i] * u[j] / square;
-        SmallEigen eigen;
+        SmallEigen eigen(undisturbed());
         expect_solved(A, eigen, "a reflection");
         for (std::size_t j = 0; j < size; ++j)
             expect_close(eigen.values[j], j + 1 < size ? 1 : -1, 20 * static_cast<double>(size) * EPSILON,
@@ -103,7 +101,7 @@ void jacobi_leaves_a_diagonal_matrix_alone_but_for_its_order() {
         const std::size_t size = diagonal.size();
         Matrix A(size, size);
         for (std::size_t i = 0; i < size; ++i) A.row(i)[i] = diagonal[i];
-        SmallEigen eigen;
+        SmallEigen eigen(undisturbed());
         eigen.solve(A.values, size);
         auto wanted = diagonal;
         std::sort(wanted.begin(), wanted.end(), std::greater<>());
@@ -122,7 +120,7 @@ void jacobi_finds_the_frequencies_of_a_string() {
             A.row(i)[i] = 2;
             if (i > 0) A.row(i)[i - 1] = A.row(i - 1)[i] = -1;
         }
-        SmallEigen eigen;
+        SmallEigen eigen(undisturbed());
         expect_solved(A, eigen, "a string");
         for (std::size_t j = 0; j < size; ++j) {
             const double angle = std::numbers::pi * static_cast<double>(size - j) / static_cast<double>(size + 1);
@@ -138,7 +136,7 @@ void a_patch_holds_differences_and_their_inner_products() {
     const auto X = make_data<T>(Shape::lattice, 30, D);  // whole numbers: everything but the mean is exact
     const std::vector<std::int32_t> neighbors{3, 29, 0, 11};
     const std::size_t k = neighbors.size();
-    Patch patch;
+    Patch patch(undisturbed());
     std::vector<double> G, S;
     for (const bool centred : {false, true}) {
         if (centred)
@@ -198,7 +196,7 @@ void weights_sum_to_1_and_are_the_best() {
             for (const std::size_t dimensions : {1, 3, 20}) {
                 const Rebuilding<T> data(shape, 70, dimensions, k);
                 const auto weights = data.weights(REGULARISATION);
-                Patch patch;
+                Patch patch(undisturbed());
                 std::vector<double> G;
                 for (std::size_t i = 0; i < 70; ++i) {
                     const double* w = &weights[i * k];
@@ -279,6 +277,58 @@ void weights_rebuild_a_point_among_its_neighbours() {
         }
 }
 
+template <class Work>
+bool is_stopped(const Work& work) {
+    std::atomic<bool> stop = true;
+    Worker worker(0, stop, nullptr);
+    try {
+        work(worker);
+    } catch (const Interrupted&) {
+        return true;
+    }
+    return false;
+}
+
+void a_large_patch_is_left_in_each_of_its_steps() {
+    // Of two patches one has many points, the other many dimensions; both have more products than go without a check.
+    for (const auto& [k, dimensions] : {std::pair{100, 3000}, {3000, 100}}) {
+        const auto X = make_data<float>(Shape::random, 10, static_cast<std::size_t>(dimensions));
+        const std::vector<std::int32_t> neighbors(static_cast<std::size_t>(k), 1);
+        const auto what = text(k, " points in ", dimensions, " dimensions");
+        const auto taken = [&](Worker& worker) {
+            Patch patch(worker);
+            patch.around(X.row(0), X.view(), neighbors.data(), neighbors.size());
+        };
+        expect(is_stopped(taken), text("taken: ", what));
+        const auto products = [&](bool gram) {
+            return [&, gram](Worker& worker) {
+                Patch patch(worker);
+                patch.k = neighbors.size();
+                patch.dimensions = X.columns;
+                patch.Z.assign(patch.k * patch.dimensions, 1.0);
+                std::vector<double> G;
+                gram ? patch.gram(G) : patch.scatter(G);
+            };
+        };
+        expect(is_stopped(products(true)) && is_stopped(products(false)), text("products: ", what));
+    }
+    constexpr std::size_t K = 200;
+    std::vector<double> G(K * K, 0.0), w(K);
+    for (std::size_t a = 0; a < K; ++a) G[a * K + a] = 1;
+    expect(is_stopped([&](Worker& worker) { barycentric(G, K, 1e-3, w.data(), worker); }), "weights");
+    Dice dice(9);
+    auto A = random_symmetric(K, dice);
+    expect(is_stopped([&](Worker& worker) { SmallEigen(worker).solve(A.values, K); }), "eigenvectors");
+}
+
+void a_small_patch_is_not_slowed_down_by_checks() {
+    std::atomic<bool> stop = true;  // whoever checked would be stopped
+    Worker worker(0, stop, nullptr);
+    Dice dice(10);
+    auto A = random_symmetric(12, dice);
+    SmallEigen(worker).solve(A.values, 12);
+}
+
 constexpr Test TESTS[] = {
     {"jacobi: eigenvectors are orthonormal and in order", jacobi_gives_orthonormal_eigenvectors_in_order},
     {"jacobi: equal eigenvalues have eigenvectors of their own", jacobi_splits_equal_eigenvalues},
@@ -289,6 +339,8 @@ constexpr Test TESTS[] = {
      a_patch_holds_differences_and_their_inner_products<float>},
     {"patch: it holds differences and their inner products (double)",
      a_patch_holds_differences_and_their_inner_products<double>},
+    {"patch: a large one is left in each of its steps", a_large_patch_is_left_in_each_of_its_steps},
+    {"patch: a small one is not slowed down by checks", a_small_patch_is_not_slowed_down_by_checks},
     {"weights: they sum to 1 and are the best (float)", weights_sum_to_1_and_are_the_best<float>},
     {"weights: they sum to 1 and are the best (double)", weights_sum_to_1_and_are_the_best<double>},
     {"weights: they do not change with place and scale (float)", weights_do_not_change_with_place_and_scale<float>},

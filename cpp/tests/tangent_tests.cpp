@@ -10,7 +10,7 @@ void tangent_coordinates_are_orthonormal_and_span_a_flat_patch() {
     for (const std::size_t d : {1, 2, 3})
         for (const std::size_t dimensions : {std::size_t{3}, K - 1, K, K + 1, std::size_t{20}}) {
             const FlatData<T> data(40, d, dimensions, K);
-            Tangent tangent;
+            Tangent tangent(undisturbed());
             for (std::size_t i = 0; i < 40; ++i) {
                 tangent.fit(data.X.view(), data.neighbors.row(i), K, d);
                 const auto what = text(d, " of ", dimensions, " dimensions");
@@ -43,9 +43,9 @@ void tangent_coordinates_are_the_directions_of_largest_variance() {
     for (std::size_t i = 0; i < 50; ++i) std::copy_n(X.row(i), D, padded.row(i));
     Dice dice(6);
     const auto neighbors = random_neighbors(50, K, dice);
-    Tangent narrow, wide;
-    Patch patch;
-    SmallEigen eigen;
+    Tangent narrow(undisturbed()), wide(undisturbed());
+    Patch patch(undisturbed());
+    SmallEigen eigen(undisturbed());
     std::vector<double> S;
     for (std::size_t i = 0; i < 50; ++i)
         for (const std::size_t d : {1, 2, 5}) {
@@ -73,7 +73,7 @@ template <class T>
 void points_with_fewer_dimensions_have_fewer_tangent_coordinates() {
     constexpr std::size_t K = 7;
     for (const std::size_t dimensions : {2, 5, 30}) {
-        Tangent tangent;
+        Tangent tangent(undisturbed());
         Data<std::int32_t> all(1, K);
         for (std::size_t a = 0; a < K; ++a) all.row(0)[a] = static_cast<std::int32_t>(a);
         for (const std::size_t rank : {0, 1, 2}) {
