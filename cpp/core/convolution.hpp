@@ -31,13 +31,15 @@ class Convolution {
           through_(size.size() > 2 ? 2 * planes_ : 1),
           kernel_(groups() * waves() * LANES) {
         const float scale = 1 / static_cast<float>(waves() * along_.size());
-        parallel_for(context, groups(), [&](std::size_t group, Worker&) {
-            for (std::size_t f = 0; f < waves(); ++f)
+        parallel_for(context, groups(), [&](std::size_t group, Worker& worker) {
+            for (std::size_t f = 0; f < waves(); ++f) {
                 for (std::size_t lane = 0; lane < LANES; ++lane) {
                     const std::size_t k = group * LANES + lane;
                     kernel_[(group * waves() + f) * LANES + lane] =
                         k <= columns_ ? scale * kernel[f * (columns_ + 1) + k] : 0.0f;
                 }
+                worker.check_after(LANES);
+            }
         });
     }
 

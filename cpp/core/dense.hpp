@@ -54,8 +54,8 @@ void project(const Context& context, MatrixView<const T> X, const double* mean, 
             else
                 for (std::size_t i = 0; i < count; ++i)
                     product.template multiply<1>(&centred[i * X.columns], Y.row(first + i));
+            worker.check_after(count * X.columns * Y.columns);
         }
-        worker.check();
     });
 }
 
@@ -67,7 +67,7 @@ class CentredColumns {
     CentredColumns(const Context& context, MatrixView<const T> X, const double* mean)
         : X_(X), centre_(mean, X.columns), place_(X.columns, NOWHERE) {
         std::vector<std::vector<std::int32_t>> zeros((X.rows + ROWS_PER_SUM - 1) / ROWS_PER_SUM);
-        parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker&) {
+        parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker& worker) {
             auto& zero = zeros[begin / ROWS_PER_SUM];
             for (std::size_t p = 0; p < X.columns; ++p)
                 if (centre_.difference(X.row(begin), p) == 0) zero.push_back(static_cast<std::int32_t>(p));
@@ -76,6 +76,7 @@ class CentredColumns {
                 bool any = false;  // without a way out, which would take longer than the rest of the row
                 for (const auto p : zero) any |= differs(i, p);
                 if (any) std::erase_if(zero, [&](std::int32_t p) { return differs(i, p); });
+                worker.check_after(zero.size());
             }
         });
         std::vector<std::size_t> parts(X.columns);
@@ -132,6 +133,7 @@ class CrossProduct {
         sum_.assign(padded(A_.columns()) * width(), 0.0);
         Block current, next;
         next.begin(*this, 0);
+        // Short: 64 rows are copied.
         parallel_for(context, PIECES, [&](std::size_t piece, Worker&) { next.pack(*this, piece); });
         for (std::size_t first = 0; first < A.rows; first += BLOCK) {
             std::swap(current, next);

@@ -41,7 +41,7 @@ inline double largest_size(const std::vector<double>& row) {
 /// of it is left but the rounding of the mean. Each row has one owner. Cost rows * columns.
 template <class T>
 void directions(const Context& context, MatrixView<const T> X, bool centred, MatrixView<T> out, bool* has_direction) {
-    parallel_ranges(context, X.rows, 512, [&](std::size_t begin, std::size_t end, Worker&) {
+    parallel_ranges(context, X.rows, 512, [&](std::size_t begin, std::size_t end, Worker& worker) {
         std::vector<double> row(X.columns);
         for (std::size_t i = begin; i < end; ++i) {
             for (std::size_t p = 0; p < X.columns; ++p) row[p] = X.row(i)[p];
@@ -64,6 +64,7 @@ void directions(const Context& context, MatrixView<const T> X, bool centred, Mat
                 factor = 1 / std::sqrt(sum_by_lanes(X.columns, [&](std::size_t p) { return row[p] * row[p]; }));
             }
             for (std::size_t p = 0; p < X.columns; ++p) out.row(i)[p] = static_cast<T>(row[p] * factor);
+            worker.check_after(X.columns);
         }
     });
 }

@@ -22,11 +22,13 @@ std::vector<double> column_means(const Context& context, MatrixView<const T> X) 
     const std::size_t parts = (X.rows + ROWS_PER_SUM - 1) / ROWS_PER_SUM;
     if (X.rows == 0) return std::vector<double>(X.columns, std::numeric_limits<double>::quiet_NaN());
     std::vector<double> sums(parts * X.columns), mean(X.columns);
-    parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker&) {
+    parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker& worker) {
         double* sum = &sums[begin / ROWS_PER_SUM * X.columns];
-        for (std::size_t i = begin; i < end; ++i)
+        for (std::size_t i = begin; i < end; ++i) {
             for (std::size_t p = 0; p < X.columns; ++p)
                 sum[p] += static_cast<double>(X.row(i)[p]) - static_cast<double>(X.row(0)[p]);
+            worker.check_after(X.columns);
+        }
     });
     for (std::size_t part = 0; part < parts; ++part)
         for (std::size_t p = 0; p < X.columns; ++p) mean[p] += sums[part * X.columns + p];
@@ -63,10 +65,12 @@ double largest_entry(const Context& context, MatrixView<const T> X, const double
     const std::vector<T> centre(mean, mean + X.columns);
     std::vector<T> largest((X.rows + ROWS_PER_SUM - 1) / ROWS_PER_SUM);
     const auto larger = [](T a, T b) { return b > a || std::isnan(b) ? b : a; };
-    parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker&) {
+    parallel_ranges(context, X.rows, ROWS_PER_SUM, [&](std::size_t begin, std::size_t end, Worker& worker) {
         T& most = largest[begin / ROWS_PER_SUM];
-        for (std::size_t i = begin; i < end && !std::isnan(most); ++i)
+        for (std::size_t i = begin; i < end && !std::isnan(most); ++i) {
             most = larger(most, largest_of_row(X.row(i), centre.data(), X.columns));
+            worker.check_after(X.columns);
+        }
     });
     return std::accumulate(largest.begin(), largest.end(), T{0},
                            [&](T a, T b) { return std::isnan(a) ? a : larger(a, b); });

@@ -37,8 +37,9 @@ class FuzzyRow {
             out[j] = static_cast<float>(member(static_cast<double>(distances[j]) - rho, sigma));
     }
 
-   private:
     static constexpr int MOST_STEPS = 64;
+
+   private:
     static constexpr double TOLERANCE = 1e-5, LEAST_WIDTH = 1e-3;
 
     static double member(double beyond, double sigma) {
@@ -68,9 +69,10 @@ void fuzzy_rows(const Context& context, MatrixView<const T> distances, double co
     constexpr std::size_t ROWS_AT_ONCE = 256;
     const FuzzyRow row(connectivity, mean_of_all);
     parallel_ranges(context, distances.rows, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
-        for (std::size_t i = first; i < last; ++i)
+        for (std::size_t i = first; i < last; ++i) {
             row.run(distances.row(i), distances.columns, out + i * distances.columns);
-        worker.check();
+            worker.check_after(FuzzyRow::MOST_STEPS * distances.columns);
+        }
     });
 }
 

@@ -87,8 +87,8 @@ class SymmetricGraph {
                 std::int64_t degree = static_cast<std::int64_t>(k);
                 for (auto at = reverse_.begin[i]; at < reverse_.begin[i + 1]; ++at) degree += !has(i, from(at));
                 graph.begin[i + 1] = degree;
+                worker.check_after(static_cast<std::size_t>(reverse_.begin[i + 1] - reverse_.begin[i]) * k);
             }
-            worker.check();
         });
         graph.allocate();
         parallel_ranges(context_, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
@@ -97,8 +97,8 @@ class SymmetricGraph {
                 for (std::size_t l = 0; l < k; ++l) own[l] = {neighbors_.row(i)[l], lengths_[i * k + l]};
                 std::sort(own.begin(), own.end(), [](const Edge& a, const Edge& b) { return a.to < b.to; });
                 merge(i, own, graph.columns.data() + graph.begin[i], graph.values.data() + graph.begin[i]);
+                worker.check_after(static_cast<std::size_t>(graph.begin[i + 1] - graph.begin[i]));
             }
-            worker.check();
         });
         return graph;
     }

@@ -74,10 +74,10 @@ class Spreading {
             std::fill(values + first * row_size, values + last * row_size, 0.0f);
             const std::size_t reach = first < 3 ? 0 : first - 3;
             for (auto at = begin_[reach]; at < begin_[last]; ++at) {
+                if (at % POINTS_AT_ONCE == 0) worker.check();  // all points may lie in one band
                 const std::size_t i = order_[at];
                 add(GridPlace<D>(shape_, Y_.row(i)), charges ? charges[i] : 1.0f, first, last, values);
             }
-            worker.check();
         });
     }
 
@@ -90,6 +90,7 @@ class Spreading {
     void sort() {
         const std::size_t pieces = (Y_.rows + POINTS_AT_ONCE - 1) / POINTS_AT_ONCE, rows = shape_.size[0];
         std::vector<std::uint32_t> counts(pieces * rows, 0);
+        // Short: a point has at most three coordinates.
         parallel_ranges(context_, Y_.rows, POINTS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
             std::uint32_t* mine = &counts[first / POINTS_AT_ONCE * rows];
             for (std::size_t i = first; i < last; ++i) ++mine[row_of(i)];
@@ -104,6 +105,7 @@ class Spreading {
             }
         }
         begin_[rows] = total;
+        // Short: a point has at most three coordinates.
         parallel_ranges(context_, Y_.rows, POINTS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
             std::uint32_t* next = &counts[first / POINTS_AT_ONCE * rows];
             for (std::size_t i = first; i < last; ++i) order_[next[row_of(i)]++] = static_cast<std::uint32_t>(i);

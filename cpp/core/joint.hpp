@@ -33,8 +33,10 @@ class JointAffinity {
         const auto place = [&](std::size_t i) { return &wide[i * k + static_cast<std::size_t>(reverse_.begin[i])]; };
         parallel_ranges(context_, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
             std::vector<Entry> own(k);
-            for (std::size_t i = first; i < last; ++i) joint.begin[i + 1] = merge(i, own, place(i));
-            worker.check();
+            for (std::size_t i = first; i < last; ++i) {
+                joint.begin[i + 1] = merge(i, own, place(i));
+                worker.check_after(static_cast<std::size_t>(joint.begin[i + 1]));
+            }
         });
         joint.allocate();
         parallel_ranges(context_, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {

@@ -80,12 +80,13 @@ class CellIndex final : public Index<T> {
         rows_.resize(n_ * padded_);
         position_.resize(n_);
         std::vector<std::int32_t> cell(n_);
-        parallel_ranges(context, n_, 4096, [&](std::size_t begin, std::size_t end, Worker&) {
+        parallel_ranges(context, n_, 4096, [&](std::size_t begin, std::size_t end, Worker& worker) {
             for (std::size_t i = begin; i < end; ++i) {
                 T* to = rows_.data() + i * padded_;
                 std::fill(std::copy_n(X.row(order_[i]), dimensions_, to), to + padded_, T{});
                 position_[order_[i]] = static_cast<std::int32_t>(i);
                 cell[i] = cell_[order_[i]];
+                worker.check_after(padded_);
             }
         });
         cell_ = std::move(cell);
@@ -102,10 +103,12 @@ class CellIndex final : public Index<T> {
         Buffer<float> centres(count * width);
         std::fill(centres.begin(), centres.end(), 0.0f);
         for (std::size_t c = 0; c < count; ++c) std::copy_n(centroids_->row(c), dimensions_, &centres[c * width]);
-        parallel_for(context, count, [&](std::size_t a, Worker&) {
+        parallel_for(context, count, [&](std::size_t a, Worker& worker) {
             float* row = &between_[a * count];
-            for (std::size_t b = 0; b < count; ++b)
+            for (std::size_t b = 0; b < count; ++b) {
                 row[b] = distance(metric, &centres[a * width], &centres[b * width], width);
+                worker.check_after(width);
+            }
             std::int32_t* near = &nearest_cells_[a * count];
             std::iota(near, near + count, 0);
             row[a] = -1;  // a cell comes first in its own list, even where two centroids coincide

@@ -61,7 +61,7 @@ struct CellIndex<T, Engine, Operation>::Batch {
         const auto read = [&](std::size_t i, float* to) { index.frame_.read(&points[i * index.padded_], to); };
         rows.assign(count, read);
         candidates.reset(count, rows.sizes.data(), error);
-        score_centroids(count, read);
+        score_centroids(count, read, worker);
         if (!everywhere) find_home(count, home);
         std::fill(reach.begin(), reach.end(), -INFINITE);  // beyond the batch: visits nothing
         std::fill_n(reach.begin(), count, INFINITE);
@@ -75,9 +75,9 @@ struct CellIndex<T, Engine, Operation>::Batch {
 
     /// d^2/2 or d to each centroid, into `scores`.
     template <class Read>
-    void score_centroids(std::size_t count, const Read& read) {
+    void score_centroids(std::size_t count, const Read& read, Worker& worker) {
         const typename Centroids<Operation>::PointPanels panels(Context{}, index.dimensions_, {0, count}, read);
-        index.centroids_->score(panels, [&](std::size_t c, std::size_t column, Vec<float> found) {
+        index.centroids_->score(panels, worker, [&](std::size_t c, std::size_t column, Vec<float> found) {
             store(&scores[c * stride + column], found);
         });
     }

@@ -71,6 +71,7 @@ class Crowd {
     Crowd(const Context& context, MatrixView<const float> Y, const std::int32_t* order)
         : rows_(Y.rows), stride_(Y.rows + MOST_LANES), values_(stride_ * Y.columns) {
         constexpr std::size_t AT_ONCE = 4096;
+        // Short: AT_ONCE points of the map are copied.
         parallel_ranges(context, stride_, AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
             for (std::size_t q = first; q < last; ++q) {
                 const float* y = Y.row(static_cast<std::size_t>(order[q % Y.rows]));  // the first ones once more
@@ -125,8 +126,10 @@ class Layout {
             Scratch scratch(dimensions());
             scratch.fired.collect(edges_, first, last, epoch_.number);
             by_count(first, last, scratch);
-            for (std::size_t rank = 0; rank < last - first; rank += LANES) move(first, last - first, rank, scratch, to);
-            worker.check();
+            for (std::size_t rank = 0; rank < last - first; rank += LANES) {
+                move(first, last - first, rank, scratch, to);
+                worker.check();
+            }
         });
     }
 

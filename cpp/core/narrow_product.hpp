@@ -29,9 +29,11 @@ class NarrowProduct {
     void run(const Context& context, MatrixView<const T> A, double* out) const {
         parallel_ranges(context, A.rows, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
             std::size_t row = first;
-            for (; row + ROWS <= last; row += ROWS) multiply<ROWS>(A.row(row), out + row * columns_);
+            for (; row + ROWS <= last; row += ROWS) {
+                multiply<ROWS>(A.row(row), out + row * columns_);
+                worker.check_after(ROWS * depth_ * columns_);
+            }
             for (; row < last; ++row) multiply<1>(A.row(row), out + row * columns_);
-            worker.check();
         });
     }
 

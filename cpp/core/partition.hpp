@@ -40,7 +40,7 @@ class Centroids {
 
     /// body(centroid, column, scores): d^2/2 or d between the centroid and the points at column, column + 1, ...
     template <class Body>
-    void score(const PointPanels& points, const Body& body) const {
+    void score(const PointPanels& points, Worker& worker, const Body& body) const {
         for (std::size_t first = 0; first < count(); first += TILE_ROWS) {
             with_rows(static_cast<int>(std::min<std::size_t>(TILE_ROWS, count() - first)), [&]<int ROWS>() {
                 score_tile<ROWS>(&interleaved_[first * dimensions_], nullptr, points, 0, points.panel_begin.back(),
@@ -51,6 +51,7 @@ class Centroids {
                                                   scores[i][v] + half_size_[first + i]);
                                  });
             });
+            worker.check_after(TILE_ROWS * points.sizes.size() * dimensions_);
         }
     }
 
@@ -78,14 +79,14 @@ template <class Operation, class Read>
 std::vector<std::int32_t> nearest_centroids(const Context& context, std::size_t n,
                                             const Centroids<Operation>& centroids, const Read& read) {
     std::vector<std::int32_t> label(n);
-    parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker&) {
+    parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker& worker) {
         const typename Centroids<Operation>::PointPanels points(Context{}, centroids.dimensions(), {0, end - begin},
                                                                 [&](std::size_t i, float* to) { read(begin + i, to); });
         Buffer<float> best(points.sizes.size());
         Buffer<std::int32_t> index(points.sizes.size());
         std::fill(best.begin(), best.end(), INFINITE);
         std::fill(index.begin(), index.end(), 0);
-        centroids.score(points, [&](std::size_t c, std::size_t column, Vec<float> scores) {
+        centroids.score(points, worker, [&](std::size_t c, std::size_t column, Vec<float> scores) {
             const auto limit = load<Vec<float>>(&best[column]);
             const auto old = load<Vec<std::int32_t>>(&index[column]);
             const auto nearer = scores < limit;
@@ -139,6 +140,7 @@ class Partition {
         ++stream_;
         const auto sample = stratified_sample(members.size(), cells * SAMPLE_PER_CELL, seed_, stream_);
         Buffer<float> points(sample.size() * dimensions_);
+        // Short: ROWS_AT_ONCE rows are copied.
         parallel_ranges(context_, sample.size(), ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker&) {
             for (std::size_t i = begin; i < end; ++i) read_(members[sample[i]], &points[i * dimensions_]);
         });
@@ -158,11 +160,13 @@ class Partition {
 
     /// Each centroid has one owner and sums its members in order. An empty cell keeps its centroid.
     void move_to_means(Buffer<float>& centres, const Buffer<float>& points, const Grouping& groups) {
-        parallel_for(context_, groups.begin.size() - 1, [&](std::size_t c, Worker&) {
+        parallel_for(context_, groups.begin.size() - 1, [&](std::size_t c, Worker& worker) {
             if (groups.size(c) == 0) return;
             std::vector<double> sum(dimensions_);
-            for (std::size_t m = groups.begin[c]; m < groups.begin[c + 1]; ++m)
+            for (std::size_t m = groups.begin[c]; m < groups.begin[c + 1]; ++m) {
                 for (std::size_t p = 0; p < dimensions_; ++p) sum[p] += points[groups.order[m] * dimensions_ + p];
+                worker.check_after(dimensions_);
+            }
             for (std::size_t p = 0; p < dimensions_; ++p)
                 centres[c * dimensions_ + p] = static_cast<float>(sum[p] / static_cast<double>(groups.size(c)));
         });

@@ -112,7 +112,7 @@ class PerplexityRow {
 template <class T>
 void perplexity_rows(const Context& context, MatrixView<const T> distances, const double* perplexities,
                      std::size_t count, float* P) {
-    constexpr std::size_t ROWS_AT_ONCE = 128;
+    constexpr std::size_t ROWS_AT_ONCE = 128, STEPS = 6;
     const std::size_t k = distances.columns;
     parallel_ranges(context, distances.rows, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker& worker) {
         PerplexityRow row(k);
@@ -120,8 +120,8 @@ void perplexity_rows(const Context& context, MatrixView<const T> distances, cons
             std::fill_n(P + i * k, k, 0.0f);
             row.load(distances.row(i));
             for (std::size_t p = 0; p < count; ++p) row.add(perplexities[p], 1 / static_cast<float>(count), P + i * k);
+            worker.check_after(STEPS * count * k);
         }
-        worker.check();
     });
 }
 

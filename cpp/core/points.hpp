@@ -35,12 +35,13 @@ struct Panels {
         units.resize(columns * depth);
         sizes.resize(columns);
         scales.resize(columns);
-        parallel_for(context, group_begin.size() - 1, [&](std::size_t g, Worker&) { pack_group(g, read); });
+        parallel_for(context, group_begin.size() - 1,
+                     [&](std::size_t g, Worker& worker) { pack_group(g, read, worker); });
     }
 
    private:
     template <class Read>
-    void pack_group(std::size_t g, const Read& read) {
+    void pack_group(std::size_t g, const Read& read, Worker& worker) {
         Buffer<float> point(dimensions);
         for (std::size_t panel = panel_begin[g]; panel < panel_begin[g + 1]; ++panel) {
             Unit* to = units.data() + panel * depth * PANEL<float>;
@@ -55,6 +56,7 @@ struct Panels {
                 sizes[column] = Engine::size(point.data(), dimensions);
                 scales[column] = Engine::pack_column(to, lane, point.data(), dimensions);
             }
+            worker.check_after(PANEL<float> * dimensions);
         }
     }
 };

@@ -72,8 +72,8 @@ void rank_candidates(const Context& context, Metric metric, const CandidateLists
                 indices[i * ranked.size() + j] = ranked[j].index();
                 distances[i * ranked.size() + j] = ranked[j].distance();
             }
+            worker.check_after(ranked.size() * X.columns);
         }
-        worker.check();
     });
 }
 

@@ -61,6 +61,7 @@ SparseMatrix<T> permuted(const Context& context, SparseView<T> A, const std::int
             const auto old = static_cast<std::size_t>(order[i]);
             row.clear();
             const auto begin = A.begin[old];
+            worker.check_after(static_cast<std::size_t>(A.begin[old + 1] - begin));
             if (!ascending) {
                 auto to = static_cast<std::size_t>(result.begin[i]);
                 for (auto at = begin; at < A.begin[old + 1]; ++at) {
@@ -79,7 +80,6 @@ SparseMatrix<T> permuted(const Context& context, SparseView<T> A, const std::int
                 result.values[to++] = A.values[begin + static_cast<std::int64_t>(entry & 0xFFFFFFFF)];
             }
         }
-        worker.check();
     });
     return result;
 }

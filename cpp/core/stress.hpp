@@ -75,6 +75,7 @@ class StressPass {
             for (std::size_t first = begin[group]; first < begin[group + 1]; first += SIDE)
                 sizes[group] += strip(deltas, weights, first, scratch, to, worker);
         });
+        // Short: GROUPS numbers are added for each of 256 points and each dimension of the map.
         parallel_ranges(context, n_, 256, [&](std::size_t from, std::size_t to, Worker&) {
             for (std::size_t j = from; j < to; ++j)
                 for (std::size_t c = 0; c <= dimensions(); ++c) {
@@ -128,12 +129,12 @@ class StressPass {
                 if constexpr (HAS_WEIGHTS)
                     weight = weights.tile(first, column, scratch.tiles.data() + deltas.scratch());
                 size += meet(delta, weight, {first, rows, column}, scratch, to);
+                worker.check_after(scratch.tiles.size());  // more where a tile is measured, from many numbers
             }
             for (std::size_t r = 0; r < rows; ++r)
                 for (std::size_t c = 0; c <= dimensions(); ++c)
                     to[c * padded_ + first + r] +=
                         sum_of_lanes(load<Lanes>(&scratch.rows[(r * (dimensions() + 1) + c) * LANE]));
-            worker.check();
         }
         return size;
     }

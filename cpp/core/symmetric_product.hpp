@@ -58,9 +58,9 @@ class SymmetricProduct {
             const std::size_t width = std::min(WIDTH, columns_ - first);
             pack(first, width);
             parallel_for(context, count, [&](std::size_t strip, Worker& worker) {
-                multiply(A, begin[strip], begin[strip + 1], &sums[strip * n_ * WIDTH]);
-                worker.check();
+                multiply(A, begin[strip], begin[strip + 1], &sums[strip * n_ * WIDTH], worker);
             });
+            // Short: STRIPS numbers are added for each of ROWS_AT_ONCE rows and WIDTH columns.
             parallel_ranges(context, n_, ROWS_AT_ONCE, [&](std::size_t from, std::size_t to, Worker&) {
                 for (std::size_t j = from; j < to; ++j) {
                     double total[WIDTH] = {};
@@ -98,13 +98,14 @@ class SymmetricProduct {
 
     /// sums[j] = what the rows of a strip add to row j, for all j from the strip's first row on.
     template <class Rows>
-    void multiply(const Rows& A, std::size_t first, std::size_t last, T* sums) const {
+    void multiply(const Rows& A, std::size_t first, std::size_t last, T* sums, Worker& worker) const {
         std::fill(sums + first * WIDTH, sums + n_ * WIDTH, T{});
         std::size_t row = first;
         for (; row + ROWS <= last; row += ROWS) {
             corner<ROWS>(A, row, sums);
             for (std::size_t begin = row + ROWS; begin < n_; begin += BLOCK)
                 beside<ROWS>(A, row, begin, std::min(begin + BLOCK, n_), sums);
+            worker.check_after(ROWS * (n_ - row) * WIDTH);
         }
         for (; row < last; ++row) {
             corner<1>(A, row, sums);
