@@ -28,6 +28,8 @@ KEEP_THE_GIL = {
 }
 DEAF = {}
 
+DECLARED = 3  # places in the core that name parallel loops and are none: two declarations and a definition
+
 
 def without_comments(path):
     return re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
@@ -82,7 +84,7 @@ def test_the_core_knows_neither_python_nor_files_nor_a_terminal(path):
     assert not re.findall(r"\b(?:Py[A-Z_]\w+|nb::\w+|f?printf|fopen|getenv|std::(?:cout|cerr|clog))\b", text)
 
 
-# The bindings
+# Items of work
 
 
 def enclosed(text, begin, pair):
@@ -94,6 +96,49 @@ def enclosed(text, begin, pair):
         if depth == 0:
             return text[begin : end + 1]
     raise AssertionError("a parenthesis is never closed")
+
+
+def items(text):
+    """(line, body, reason) of each item of parallel work: its source, and why it may be deaf, or None.
+
+    The reason is a comment above the call: `// Short: ...`.
+    """
+    for match in re.finditer(r"\bparallel_(?:for|ranges)\((?=[^;{]*?Worker& ?\w*\) *\{)", text):
+        body = enclosed(text, re.compile(r"Worker& ?\w*\) *").search(text, match.end()).end(), "{}")
+        above = re.search(r"// Short: (.+)\n[^\n]*\Z", text[: match.start()])
+        yield text.count("\n", 0, match.start()) + 1, body, above and above[1]
+
+
+def hears(body):
+    """Whether an item checks for itself that it is to stop, or has others do so."""
+    return re.search(r"\bworker\.(?:check|check_after|ask)\(|(?<![\w.])worker(?=[,)])", body) is not None
+
+
+@pytest.mark.parametrize("path", [*CORE, *BINDINGS], ids=lambda path: path.name)
+def test_every_item_of_work_checks_whether_to_stop_but_for_those_that_are_short(path):
+    found = items(path.read_text(encoding="utf-8"))
+    assert [line for line, body, reason in found if hears(body) == bool(reason)] == []
+
+
+def test_items_that_are_deaf_are_found():
+    item = "parallel_for(context, 3, [&](std::size_t i, Worker&%s) {\n    if (i) { %s }\n});\n"
+    reason = "// Short: three numbers.\n"
+    cases = {
+        item % ("", "f(i);"): False,
+        item % (" worker", "f(worker.slot());"): False,
+        item % (" worker", "worker.check();"): True,
+        item % (" worker", "worker.check_after(i);"): True,
+        item % (" worker", "f(i, worker);"): True,
+    }
+    for text, heard in cases.items():
+        assert [(hears(body), why) for _, body, why in items(text)] == [(heard, None)]
+        assert [(hears(body), why) for _, body, why in items(reason + text)] == [(heard, "three numbers.")]
+        assert [why for _, _, why in items(reason + "f();\n" + text)] == [None]
+    calls = sum(len(re.findall(r"\bparallel_(?:for|ranges)\(", without_comments(path))) for path in CORE)
+    assert sum(len(list(items(path.read_text(encoding="utf-8")))) for path in CORE) == calls - DECLARED
+
+
+# The bindings
 
 
 def definitions(text):

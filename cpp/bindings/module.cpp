@@ -117,6 +117,7 @@ NB_MODULE(LOWFOLD_MODULE, m) {
     m.def("random_bits", [](std::uint64_t seed, std::uint64_t stream, std::size_t count) {
         auto out = new_vector<std::uint64_t>(count);
         run(1, [&](const Context& context) {
+            // Short: a few operations for each number.
             parallel_ranges(context, count, 1 << 16, [&](std::size_t begin, std::size_t end, Worker&) {
                 for (std::size_t i = begin; i < end; ++i) out.data()[i] = random_bits(seed, stream, i);
             });

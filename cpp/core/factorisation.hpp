@@ -258,6 +258,7 @@ class Factorisation {
                     store(&w[j * WIDTH], load<Lanes>(&w[j * WIDTH]) - multiplier * row[j]);
             }
             const std::size_t from = p + height;
+            // Short: COLUMNS_AT_ONCE columns of at most HEIGHT rows.
             parallel_ranges(context, m - from, COLUMNS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
                 std::size_t q = 0;
                 for (; q + ROWS <= height; q += ROWS)
@@ -298,6 +299,7 @@ class Factorisation {
         const bool divides = !transposed;
         for (std::size_t strip = (k + HEIGHT - 1) / HEIGHT; strip-- > 0;) {
             const std::size_t p = strip * HEIGHT, height = std::min(HEIGHT, k - p), from = p + height;
+            // Short: ROWS rows are read once.
             parallel_for(context, (height + ROWS - 1) / ROWS, [&](std::size_t item, Worker&) {
                 const std::size_t q = item * ROWS;
                 if (q + ROWS <= height)

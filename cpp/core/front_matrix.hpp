@@ -46,6 +46,7 @@ class FrontMatrix {
                 finish_rows(p, height, item % halves, item / halves * CHUNK, right[item % halves].data());
                 worker.check();
             });
+            // Short: at most HEIGHT rows are copied.
             parallel_for(context, halves,
                          [&](std::size_t half, Worker&) { pack_left(p, height, half, left[half].data()); });
             const std::size_t row_blocks = (width + BLOCK_ROWS - 1) / BLOCK_ROWS;

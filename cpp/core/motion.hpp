@@ -61,6 +61,7 @@ inline void advance_inplace(const Context& context, const Moving& points, const 
         for (std::size_t piece = 0; piece < pieces; ++piece) total += sums[piece * d + p];
         mean[p] = static_cast<float>(total / static_cast<double>(n));
     }
+    // Short: one subtraction for each coordinate of ROWS_AT_ONCE points.
     parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t first, std::size_t last, Worker&) {
         for (std::size_t i = first; i < last; ++i)
             for (std::size_t p = 0; p < d; ++p) points.Y.row(i)[p] -= mean[p];
