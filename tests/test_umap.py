@@ -107,6 +107,32 @@ def test_a_callback_sees_every_epoch_and_can_end_the_layout(digits):
     assert resumed.n_iter_ == resumed.report_.findings["epochs"] == 40
 
 
+@pytest.mark.parametrize("init", ["auto", "spectral", "pca", "random"])
+def test_points_without_a_mutual_neighbour_are_held_by_their_nearest_and_that_is_said(init):
+    X = cloud(120, 6)
+    model = UMAP(n_neighbors=6, graph=Fuzzy(set_op_mix_ratio=0.0), init=init, schedule=SHORT).fit(X)
+    indices = build_index(X).query(None, 5).indices
+    near = np.zeros((120, 120), bool)
+    np.put_along_axis(near, indices, True, axis=1)
+    alone = ~(near & near.T).any(axis=1)
+    assert 0 < alone.sum() < 60
+    edges = near & near.T
+    edges[alone, indices[alone, 0]] = edges[indices[alone, 0], alone] = True
+    np.testing.assert_array_equal(model.graph_.toarray() > 0, edges)
+    assert model.graph_.nnz == edges.sum() == 2 * model.report_.findings["edges"]
+    assert model.report_.findings["points without a mutual neighbour"].startswith(f"{alone.sum()}, each with an edge")
+    assert np.isfinite(model.embedding_).all()
+    assert np.isfinite(model.transform(X[:5] + 0.01)).all()
+
+
+def test_where_every_point_has_a_mutual_neighbour_no_edge_is_added_and_nothing_is_said():
+    found = [
+        UMAP(n_neighbors=30, graph=Fuzzy(set_op_mix_ratio=mix), schedule=SHORT).fit(cloud(60, 2)) for mix in (0.0, 0.5)
+    ]
+    assert "points without a mutual neighbour" not in found[0].report_.findings
+    assert found[0].graph_.nnz < found[1].graph_.nnz
+
+
 # What it says
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from lowfold import inputs
-from lowfold.affinity.fuzzy import fuzzy_rows, fuzzy_union, mean_distance
+from lowfold.affinity.fuzzy import fuzzy_rows, fuzzy_union, held, mean_distance
 from lowfold.affinity.targets import Target, read_target, with_labels, with_numbers
 from lowfold.backend import native, resources
 from lowfold.errors import DataError
@@ -31,7 +31,11 @@ class Fuzzy:
 
     local_connectivity: float = option(1.0, low=0, help="number of nearest neighbours that belong wholly to a point")
     set_op_mix_ratio: float = option(
-        1.0, low=0, high=1, help="1: an edge is there if one end has it; 0: if both have; between: a mixture"
+        1.0,
+        low=0,
+        high=1,
+        help="1: an edge is there if one end has it; 0: if both have, and from a point without any to its nearest "
+        "neighbour; between: a mixture",
     )
     components: str = option(
         "separate", choices=("separate", "error"), help="way to treat a graph that falls into components"
@@ -56,6 +60,7 @@ class FuzzyGraph:
         self._threads = resources.thread_count(settings.n_jobs)
         self._target = None if data.target is None else read_target(data.target, data.n, self.fuzzy.target)
         self._recall: float | None = None
+        self._alone = 0
         if data.kind == inputs.AFFINITY:
             self._given(data.values)
         else:
@@ -82,9 +87,9 @@ class FuzzyGraph:
         self.order = good_order(found.indices[:, :ORDER_NEIGHBORS], self._threads)
         place = np.empty(data.n, np.int32)
         place[self.order] = np.arange(data.n, dtype=np.int32)
-        self.entries = fuzzy_union(
-            place[found.indices[self.order]], P[self.order], self.fuzzy.set_op_mix_ratio, self._threads
-        )
+        neighbors, P = place[found.indices[self.order]], P[self.order]
+        union = fuzzy_union(neighbors, P, self.fuzzy.set_op_mix_ratio, self._threads)
+        self.entries, self._alone = held(union, neighbors, P)
 
     def _given(self, W: Any) -> None:
         """The user's own degrees, as shares of the largest one."""
@@ -126,6 +131,8 @@ class FuzzyGraph:
         """For the report of a fit."""
         found: dict[str, Any] = {} if self._recall is None else {"neighbour recall": self._recall}
         found["edges"] = len(self.entries[1]) // 2
+        if self._alone:
+            found["points without a mutual neighbour"] = f"{self._alone}, each with an edge to its nearest neighbour"
         if self._target is not None:
             found["target"] = self._target.findings()
         listed = ", ".join(str(size) for size in self.sizes[:5]) + (" ..." if self.count > 5 else "")
