@@ -214,9 +214,9 @@ RATES = {TSNE: "auto", SymmetricSNE: 10.0, SNE: 0.05, ElasticEmbedding: 0.05}
 
 
 def brief(method, early_iter, max_iter, **more):
-    """A model with a classical schedule, and without a way to its strength."""
+    """A model with a classical schedule, and without a way to its strength, which has no early phase either."""
     if method is ElasticEmbedding:
-        more["strength"] = Homotopy(steps=1)
+        more["strength"], early_iter = Homotopy(steps=1), 0
     schedule = Classical(early_iter=early_iter, max_iter=max_iter, learning_rate=RATES[method])
     return method(schedule=schedule, **more)
 

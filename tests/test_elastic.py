@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from conftest import SHORT, same_bits
-from lowfold import Annealed, DataError, ElasticEmbedding, Homotopy, ParameterError
+from conftest import SHORT, cloud, same_bits
+from lowfold import Annealed, Classical, DataError, ElasticEmbedding, Homotopy, ParameterError
 from lowfold.force import spectral_direction
 from lowfold.force.law import GAUSSIAN
 from lowfold.force.problem import NONE, ForceProblem
@@ -118,6 +118,28 @@ def test_pairs_that_cannot_be_used_are_refused(digits):
 # The way there
 
 
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (Annealed(exaggeration=4.0), r"no early phase, so exaggeration=4.0 has nothing .* at its default, 'auto'\."),
+        (Classical(early_iter=9), r"no early phase, so early_iter=9 has nothing to act on.* default, 250\."),
+        (Classical(exaggeration=4, early_iter=9), r"exaggeration=4 and early_iter=9 have .* defaults, 12.0 and 250\."),
+    ],
+)
+def test_what_a_schedule_says_about_an_early_phase_is_refused(schedule, message):
+    with pytest.raises(ParameterError, match=message):
+        ElasticEmbedding(perplexity=5.0, schedule=schedule).fit(cloud(40))
+
+
+def test_all_else_that_a_schedule_says_is_heeded():
+    X = cloud(40)
+    default = ElasticEmbedding(perplexity=5.0, schedule=Classical(max_iter=20)).fit_transform(X)
+    no_early = ElasticEmbedding(perplexity=5.0, schedule=Classical(max_iter=20, early_iter=0)).fit_transform(X)
+    assert same_bits(no_early, default)
+    for other in (Classical(max_iter=10), Classical(max_iter=20, late_exaggeration=2.0)):
+        assert not same_bits(ElasticEmbedding(perplexity=5.0, schedule=other).fit_transform(X), default)
+
+
 def lowest_eigenvectors(X, perplexity):
     """(lam, V): those of the Laplacian of w+, behind the constant one."""
     P = conditional_by_definition(X, perplexity)
@@ -205,9 +227,9 @@ def test_a_search_that_ended_in_rounding_errors_does_not_keep_the_next_strength_
 
 
 def test_a_sheet_takes_the_spectral_direction_and_a_cloud_steps_by_stiffness(digits):
-    sheet, cloud = swiss_roll(1500)[0], np.random.default_rng(8).standard_normal((1500, 10))
+    sheet, ball = swiss_roll(1500)[0], np.random.default_rng(8).standard_normal((1500, 10))
     assert ElasticEmbedding(schedule=SHORT).fit(sheet).report_.findings["steps"] == "spectral direction"
-    assert ElasticEmbedding(schedule=SHORT).fit(cloud).report_.findings["steps"] == "stiffness"
+    assert ElasticEmbedding(schedule=SHORT).fit(ball).report_.findings["steps"] == "stiffness"
     assert ElasticEmbedding(schedule="classical").fit(digits[0][:100]).report_.findings["steps"] == "stiffness"
     results = [ElasticEmbedding(n_jobs=threads).fit_transform(sheet) for threads in (1, 2, 3)]
     assert all(same_bits(results[0], other) for other in results[1:])

@@ -158,6 +158,9 @@ def test_the_graph_of_one_fit_can_be_given_to_another(digits):
     assert np.linalg.norm(given.transform(rows) - given.embedding_[:20], axis=1).mean() < 2
     with pytest.raises(ParameterError, match="n_neighbors=7 has nothing to act on"):
         UMAP(metric="affinity", n_neighbors=7).fit(whole.graph_)
+    with pytest.raises(ParameterError, match=r"local_connectivity=2.0 and set_op_mix_ratio=0.5 have nothing to act on"):
+        UMAP(metric="affinity", graph=Fuzzy(local_connectivity=2.0, set_op_mix_ratio=0.5)).fit(whole.graph_)
+    assert UMAP(metric="affinity", graph=Fuzzy(components="separate"), schedule=SHORT).fit(whole.graph_)
     with pytest.raises(DataError, match="inverse_transform and in_support need the rows"):
         given.inverse_transform(given.embedding_)
 

@@ -154,6 +154,21 @@ def validate(declared: Declared, called: str | None = None) -> None:
             validate(value)
 
 
+def refuse_ignored(declared: Declared, names: tuple[str, ...], why: str) -> None:
+    """Raises ParameterError if any of these parameters, which nothing will read, is not at its default."""
+    given, defaults = [], []
+    for parameter in parameters(type(declared)):
+        value = getattr(declared, parameter.name)
+        if parameter.name in names and value != parameter.default:
+            given.append(f"{parameter.name}={value!r}")
+            defaults.append(repr(parameter.default))
+    if given:
+        have, them = ("has", "it at its default") if len(given) == 1 else ("have", "them at their defaults")
+        raise ParameterError(
+            f"{why}, so {' and '.join(given)} {have} nothing to act on. Leave {them}, {' and '.join(defaults)}."
+        )
+
+
 def seed_of(random_state: RandomState) -> int:
     """A seed below 2^63: the integer itself, one drawn from the generator, or a fresh one for None."""
     if isinstance(random_state, numbers.Integral):

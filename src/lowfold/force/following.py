@@ -12,10 +12,11 @@ from lowfold.force.homotopy import Homotopy
 from lowfold.force.method import ForceMethod
 from lowfold.force.schedule import Annealed, Phase, schedule_of
 from lowfold.force.spectral_direction import SpectralDirection
-from lowfold.options import option
+from lowfold.options import option, refuse_ignored
 from lowfold.types import Floats, Step
 
 AT_EACH_STRENGTH = 60  # iterations, at most, on the way to the last one
+EARLY = ("exaggeration", "early_iter")  # what a schedule says about the phases in whose place the way is
 
 
 class FollowingMethod(ForceMethod):
@@ -35,6 +36,13 @@ class FollowingMethod(ForceMethod):
     def _prepare(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> None:
         super()._prepare(data, watch, findings)
         self.path_: list[tuple[float, Floats]] = []
+
+    def _check(self, data: inputs.Data) -> None:
+        super()._check(data)
+        schedule = schedule_of(self.schedule)
+        why = f"{type(self).__name__} follows its minimum while the repulsion grows and has no early phase"
+        unheeded = tuple(name for name in EARLY if getattr(schedule, name, 0) != 0)  # no early iterations are right
+        refuse_ignored(schedule, unheeded, why)
 
     def _optimise(self, phases: list[Phase], along: Course | None = None) -> Iterator[Step]:
         """Goes through the strengths that lie ahead; the last one takes as long as the schedule says."""

@@ -25,7 +25,14 @@ from lowfold.force.start import init_option, start_of
 from lowfold.force.watched import Watched
 from lowfold.neighbors.engines import Exact
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
-from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
+from lowfold.options import (
+    memory_limit_option,
+    n_jobs_option,
+    option,
+    random_state_option,
+    refuse_ignored,
+    seed_of,
+)
 from lowfold.spectral.eigen import factor_memory
 from lowfold.types import Floats, Step
 
@@ -229,11 +236,8 @@ class ForceMethod(Watched):
         )
 
     def _check(self, data: inputs.Data) -> None:
-        if self.metric == "affinity" and self.perplexity != ForceMethod.perplexity:
-            raise ParameterError(
-                f"With metric='affinity' X holds the affinities, so perplexity={self.perplexity!r} has nothing to act "
-                f"on. Leave it at its default, {ForceMethod.perplexity:g}."
-            )
+        if self.metric == "affinity":
+            refuse_ignored(self, ("perplexity",), "With metric='affinity' X holds the affinities")
         if self.n_components >= data.n > 1:
             raise ParameterError(
                 f"n_components={self.n_components} needs more samples than that, but X has n_samples = {data.n}. "

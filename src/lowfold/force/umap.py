@@ -26,7 +26,14 @@ from lowfold.force.sampled import Curve, Epochs, Layout, curve_of, epochs_of, pl
 from lowfold.force.start import init_option, start_of
 from lowfold.force.watched import Watched
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
-from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
+from lowfold.options import (
+    memory_limit_option,
+    n_jobs_option,
+    option,
+    random_state_option,
+    refuse_ignored,
+    seed_of,
+)
 from lowfold.spectral.eigen import factor_memory
 from lowfold.types import Floats, Step
 
@@ -174,11 +181,11 @@ class UMAP(Watched):
         return placed(entries, start, self._frozen, self._curve, epochs_of(self.schedule), self._threads)
 
     def _check(self, data: inputs.Data) -> None:
-        if self.metric == "affinity" and self.n_neighbors != UMAP.n_neighbors:
-            raise ParameterError(
-                f"With metric='affinity' X holds the affinities, so n_neighbors={self.n_neighbors} has nothing to act "
-                f"on. Leave it at its default, {UMAP.n_neighbors}."
-            )
+        if self.metric == "affinity":
+            given = "With metric='affinity' X holds the affinities"
+            refuse_ignored(self, ("n_neighbors",), given)
+            if isinstance(self.graph, Fuzzy):
+                refuse_ignored(self.graph, ("local_connectivity", "set_op_mix_ratio"), given)
         if self.n_neighbors > data.n and self.metric != "affinity":
             raise ParameterError(
                 f"n_neighbors={self.n_neighbors} (each point itself counted) needs at least as many samples, but X has "
