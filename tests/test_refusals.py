@@ -22,8 +22,12 @@ from lowfold import (
     Sammon,
     SymmetricSNE,
     build_index,
+    compare,
 )
 from lowfold.backend import native
+from lowfold.cli.flags import parsed
+from lowfold.explorer.forms import declared_methods
+from lowfold.options import parameters
 
 
 def test_no_threads_are_refused_by_the_declaration():
@@ -32,13 +36,32 @@ def test_no_threads_are_refused_by_the_declaration():
     assert "other than 0" in PCA.__doc__
 
 
-@pytest.mark.parametrize("perplexity", [("a",), [None], ["x", 3.0], 0.5, (), [[3.0]], (0.2, 30)])
+@pytest.mark.parametrize("perplexity", [("a",), [None], ["x", 3.0], 0.5, (), [[3.0]], (0.2, 30), (2, np.inf)])
 @pytest.mark.parametrize("method", [TSNE, SNE, SymmetricSNE, ElasticEmbedding])
 def test_a_perplexity_that_is_none_is_refused_before_anything_is_computed(method, perplexity):
-    with pytest.raises(ParameterError, match=r"perplexity=.*at least 1.*perplexity=30\.0"):
+    needed = r"'perplexity' .* a number at least 1 or a tuple of numbers at least 1 .* Got .* Use .*perplexity=30\.0"
+    with pytest.raises(ParameterError, match=needed):
         method(perplexity=perplexity).fit(cloud(60))
-    with pytest.raises(ParameterError, match=r"perplexity="):
+    with pytest.raises(ParameterError, match=needed):
         method(perplexity=perplexity).estimate(60, 3)
+    assert method(perplexity=1).estimate(60, 3) > 0
+
+
+def test_a_perplexity_below_1_is_refused_in_the_same_words_by_documentation_command_and_form():
+    needed = "a number at least 1 or a tuple of numbers at least 1 or a list of numbers at least 1"
+    assert f"({needed}; default 30.0)" in TSNE.__doc__
+    with pytest.raises(ParameterError, match=f"--perplexity 0.5,30 is not allowed: it must be {needed}"):
+        parsed(next(known for known in parameters(TSNE) if known.name == "perplexity"), "0.5,30")
+    form = next(method for method in declared_methods() if method["name"] == "tsne")
+    field = next(field for field in form["parameters"] if field["name"] == "perplexity")
+    assert (field["low"], field["above"], field["needs"]) == (1, None, needed)
+
+
+def test_a_comparison_says_a_wrong_perplexity_in_its_row():
+    found = compare(cloud(40), {"wrong": TSNE(perplexity=(0.5,)), "pca": PCA()})
+    wrong, right = found.entries
+    assert "a tuple of numbers at least 1" in wrong.error
+    assert right.error is None
 
 
 def test_a_curve_given_twice_is_refused():

@@ -23,6 +23,7 @@ from lowfold.metrics.score import Score, read_data
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import Metric, Settings
 from lowfold.neighbors.sharing import shared_neighbors
+from lowfold.options import validate
 from lowfold.types import Floats
 
 JUDGING = "judging"  # what the stage is called, before the method's name
@@ -164,15 +165,24 @@ def _search_once(data: Any, models: list[Estimator]) -> None:
     """Looks for as many neighbours as any of the methods will want, so that the others read them off."""
     wanted: dict[Metric, int] = {}
     for model in models:
-        size = getattr(model, "n_neighbors", None)
-        perplexity = getattr(model, "perplexity", None)
-        k = size if isinstance(size, int) else 0 if perplexity is None else math.ceil(WIDTH * max(scales(perplexity)))
-        metric = getattr(model, "metric", "euclidean")
+        metric, k = getattr(model, "metric", "euclidean"), _neighbors_of(model)
         if isinstance(metric, str) and metric not in ("precomputed", "affinity"):
             wanted[metric] = max(wanted.get(metric, 0), min(k, data.n - 1))
     for metric, k in wanted.items():
         if k > 0:
             index_of(data, Settings(metric=metric)).query(None, k)
+
+
+def _neighbors_of(model: Estimator) -> int:
+    """How many neighbours of each point a method will want; 0 where it wants none, or will be refused."""
+    try:
+        validate(model)
+    except ParameterError:
+        return 0  # its row will say why
+    size, perplexity = getattr(model, "n_neighbors", None), getattr(model, "perplexity", None)
+    if isinstance(size, int):
+        return size
+    return 0 if perplexity is None else math.ceil(WIDTH * max(scales(perplexity)))
 
 
 def _fitted(title: str, model: Estimator, X: Any) -> Entry:

@@ -32,7 +32,7 @@ def option(
 
     `low` and `high` belong to the range, `above` is its open lower end. The annotation of the field gives the types:
     `float` takes every real number, `int` every integer but True and False, and `str` one of the `choices`, or any
-    where there are none.
+    where there are none; `tuple[float, ...]` and `list[float]` take one or more of what `float` takes.
     """
     bounds = Option(help=help, low=low, high=high, above=above, choices=choices)
     return dataclasses.field(default=default, metadata={"option": bounds})
@@ -195,6 +195,9 @@ def _is_of(kind: Any, value: object, bounds: Option) -> bool:
         return isinstance(value, str) and (not bounds.choices or value in bounds.choices)
     if typing.get_origin(kind) is Callable or kind is Callable:
         return callable(value)
+    if typing.get_origin(kind) in (tuple, list):
+        parts = list(value) if isinstance(value, tuple | list) and isinstance(value, typing.get_origin(kind)) else []
+        return bool(parts) and all(_is_of(typing.get_args(kind)[0], part, bounds) for part in parts)
     return isinstance(value, typing.get_origin(kind) or kind)
 
 
@@ -213,6 +216,9 @@ def _words(kind: Any, bounds: Option) -> str:
         return "one of " + ", ".join(map(repr, bounds.choices)) if bounds.choices else "a str"
     if typing.get_origin(kind) is Callable or kind is Callable:
         return "a function"
+    if typing.get_origin(kind) in (tuple, list):
+        several = {int: "ints", float: "numbers"}[typing.get_args(kind)[0]]
+        return f"a {kind.__name__} of {several}{bounds.range_text()}"
     return f"an instance of {kind.__name__}"
 
 

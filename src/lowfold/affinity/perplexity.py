@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,14 +40,8 @@ def neighbors_needed(perplexity: Perplexity, n: int) -> int:
 
 
 def scales(perplexity: Perplexity) -> tuple[float, ...]:
-    """One or several perplexities as a tuple; raises ParameterError where they are none."""
-    values = tuple(perplexity) if isinstance(perplexity, tuple | list) else (perplexity,)
-    if not values or not all(_is_number(value) and value >= 1 for value in values):
-        raise ParameterError(
-            f"perplexity={perplexity!r} must be a number of at least 1, or several such numbers. "
-            f"Use for example perplexity=30.0 or perplexity=(10.0, 100.0)."
-        )
-    return values
+    """One or several perplexities as a tuple."""
+    return tuple(perplexity) if isinstance(perplexity, tuple | list) else (perplexity,)
 
 
 def perplexity_rows(distances: Floats, perplexity: Perplexity, threads: int) -> Floats:
@@ -62,7 +56,3 @@ def perplexity_rows(distances: Floats, perplexity: Perplexity, threads: int) -> 
 def symmetrized(neighbors: Indices, P: Floats, scale: float, threads: int) -> Sparse:
     """scale (P + P^T), from the affinities P of each point to its neighbours."""
     return native.kernels.joint_affinity(neighbors, P, scale, threads)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

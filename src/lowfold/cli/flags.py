@@ -58,10 +58,8 @@ def _readings(parameter: Parameter, text: str) -> typing.Iterator[Any]:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         value = None
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | tuple):
         yield value
-    elif isinstance(value, tuple) and any(typing.get_origin(kind) is tuple for kind in parameter.types):
-        yield tuple(float(part) for part in value)
     engine = _engine(parameter, text)
     if engine is not None:
         yield engine

@@ -46,5 +46,5 @@ class ElasticEmbedding(FollowingMethod):
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         """The factors of a sheet, while they are found, beside two copies of the affinities."""
-        k = min(WIDTH * max(scales(self.perplexity), default=1.0), n_samples)
+        k = min(WIDTH * max(scales(self.perplexity)), n_samples)
         return super()._memory(n_samples, n_features) + int(1.5 * k * n_samples * (16 * MOST_FILL + 24))

@@ -50,7 +50,7 @@ class ForceMethod(Watched):
 
     n_components: int = option(2, low=1, help="number of coordinates of the embedding")
     perplexity: float | tuple[float, ...] | list[float] = option(
-        30.0, above=0, help="effective number of neighbours; of several the mean of their affinities is taken"
+        30.0, low=1, help="effective number of neighbours; of several the mean of their affinities is taken"
     )
     schedule: str | Annealed | Classical = schedule_option()
     init: str | np.ndarray = init_option()
@@ -255,8 +255,7 @@ class ForceMethod(Watched):
             )
 
     def _memory(self, n_samples: int, n_features: int) -> int:
-        largest = max(scales(self.perplexity)) if n_samples > 1 else 1.0  # a single point is refused, whatever else is
-        k = min(WIDTH * largest, n_samples)
+        k = min(WIDTH * max(scales(self.perplexity)), n_samples)
         # Neighbours, distances and P; both directions of each while they are merged; the entries that come of it.
         affinities = (16 + 16 + 16) * k
         rows = int(n_samples * (8 * n_features + affinities + 40 * self.n_components + 100))
