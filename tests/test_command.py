@@ -19,6 +19,7 @@ import lowfold
 from conftest import cloud
 from lowfold import METHODS, files
 from lowfold.cli import main
+from lowfold.cli.flags import help_of
 from lowfold.options import parameters
 
 X = cloud(60, 4)
@@ -67,7 +68,22 @@ def test_flags_are_the_parameters_as_they_are_declared(capsys):
         text = " ".join(capsys.readouterr().out.split())
         for parameter in parameters(method):
             assert f"--{parameter.name.replace('_', '-')} " in text
-            assert " ".join(parameter.option.help.split())[:40] in text
+            assert " ".join(help_of(parameter).split())[:40] in text
+
+
+@pytest.mark.parametrize("arguments", [["embed", "-m", name, "--help"] for name in METHODS] + [["methods"]])
+def test_no_help_offers_what_cannot_be_typed(arguments, capsys):
+    with contextlib.suppress(SystemExit):
+        main(arguments)
+    text = " ".join(capsys.readouterr().out.split())
+    assert len(text) > 1000
+    assert not any(words in text for words in ("a function", "as an array"))
+
+
+def test_a_help_keeps_what_can_be_typed():
+    shown = [help_of(parameter) for parameter in parameters(lowfold.TSNE) if parameter.name in ("init", "metric")]
+    names = "metric, by name (one that scikit-learn's NearestNeighbors knows, or 'precomputed')"
+    assert shown == ["start, by name; 'auto': the method's own", names]
 
 
 @pytest.mark.parametrize(

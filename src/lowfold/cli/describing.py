@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from lowfold import files
 from lowfold.backend import native, resources
 from lowfold.cli.estimates import TRIALS, Needs, Told, needs_of_all
+from lowfold.cli.flags import help_of
 from lowfold.cli.planning import search_seconds, seconds_for, worth_planning
 from lowfold.cli.progress import Progress
 from lowfold.cli.watched import is_finite, read_table
@@ -144,7 +145,7 @@ def methods(chosen: Namespace) -> int:
         print(f"{name}: {(method.__doc__ or '').splitlines()[0]} ({family} family)")
         for parameter in parameters(method):
             flag = parameter.name.replace("_", "-")
-            print(f"  --{flag} = {parameter.default!r}  the {parameter.option.help}")
+            print(f"  --{flag} = {parameter.default!r}  the {help_of(parameter)}")
     return 0
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import ast
 import dataclasses
+import re
 import typing
 from typing import Any
 
 from lowfold.errors import ParameterError
 from lowfold.options import Parameter, parameters, validate
+
+# How helps name what Python alone can give: "..., or as a function of two rows", "... or as an array (n, d)".
+NOT_TYPED = re.compile(r",? or as (?:an array|a function)(?: \([^)]*\)| of [\w ]+)?")
 
 
 def add_method_flags(parser: argparse.ArgumentParser, method: type[Any]) -> None:
@@ -45,7 +49,7 @@ def parsed(parameter: Parameter, text: str) -> Any:
     also = f", such as {engines[0]}()" if engines else ""
     raise ParameterError(
         f"--{parameter.name.replace('_', '-')} {text} is not allowed: it must be {parameter.needs()}{also}. "
-        f"It is the {parameter.option.help}."
+        f"It is the {help_of(parameter)}."
     )
 
 
@@ -106,4 +110,9 @@ def _metavar(parameter: Parameter) -> str:
 
 
 def _help(parameter: Parameter) -> str:
-    return f"{parameter.option.help} (default: {parameter.default})".replace("%", "%%")
+    return f"{help_of(parameter)} (default: {parameter.default})".replace("%", "%%")
+
+
+def help_of(parameter: Parameter) -> str:
+    """The declared help without what cannot be typed."""
+    return NOT_TYPED.sub("", parameter.option.help)

@@ -27,7 +27,8 @@ SEEDED = "the cells and samples of the approximate search"
 def metric_option() -> Any:
     """The metric, as every method that looks for neighbours declares it."""
     return option(
-        "euclidean", help="metric: a name that scikit-learn's NearestNeighbors knows, 'precomputed', or a function"
+        "euclidean",
+        help="metric, by name (one that scikit-learn's NearestNeighbors knows, or 'precomputed') or as a function",
     )
 
 

@@ -39,7 +39,7 @@ def init_option() -> Any:
     return option(
         CLASSICAL,
         choices=(CLASSICAL, RANDOM),
-        help="start: by name, as an array (n_samples, n_components), or Starts(...) for several",
+        help="start, by name or Starts(...) for several, or as an array (n_samples, n_components)",
     )
 
 
