@@ -20,6 +20,7 @@ from lowfold.backend.embedding_protocol import PairOrder
 from lowfold.backend.packed import Packed
 from lowfold.errors import DataError
 from lowfold.options import documented, option
+from lowfold.stress.order import group_begins, stable_order, taken
 from lowfold.stress.pairs import Pairs
 from lowfold.stress.problem import Evaluation, StressProblem, Weighting
 from lowfold.types import Floats
@@ -120,8 +121,8 @@ class _Order:
             second.append((j + begin).astype(np.int32))
             found.append(strip[i, j])
         delta = np.concatenate(found)
-        by_size = np.argsort(delta, kind="stable")
-        self.delta = delta[by_size]
-        self.begin = np.flatnonzero(np.diff(self.delta, prepend=-1.0) > 0).astype(np.int64)
-        ends = np.concatenate(first)[by_size], np.concatenate(second)[by_size]
-        self.pairs: PairOrder = (*ends, self.begin, None if weights is None else weights[ends].astype(np.float64))
+        by_size = stable_order(delta)
+        self.delta = taken(delta, by_size)
+        self.begin = group_begins(self.delta)
+        ends = taken(np.concatenate(first), by_size), taken(np.concatenate(second), by_size)
+        self.pairs: PairOrder = (*ends, self.begin, None if weights is None else taken(weights, ends).astype(float))
