@@ -165,7 +165,7 @@ def test_a_wrong_value_is_answered_in_the_librarys_own_words(page):
     run(page)
     alert = page.locator(".run [role=alert]")
     alert.wait_for()
-    assert "The 'perplexity' parameter of TSNE must be a number above 0" in alert.inner_text()
+    assert "The 'perplexity' parameter of TSNE must be a number at least 1" in alert.inner_text()
     assert "Got -3 instead" in alert.inner_text()
     field(page, "perplexity").fill("10, 50")
     run(page)

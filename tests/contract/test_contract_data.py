@@ -161,6 +161,7 @@ def given_as(kind, X):
     missing = np.where(np.isclose(D, D.max()), np.nan, D)
     return {
         inputs.ROWS: ({}, X),
+        inputs.GAPS: ({"metric": "nan_euclidean"}, np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)),
         inputs.SPARSE_ROWS: ({}, csr_array(np.where(X > 0, X, 0))),
         inputs.DISTANCES: ({"metric": "precomputed"}, D),
         inputs.PARTIAL: ({"metric": "precomputed"}, missing),
@@ -180,7 +181,7 @@ def test_a_kind_of_data_that_a_method_does_not_take_is_refused_by_name(cls, kind
         with pytest.raises(TypeError, match=rf"{cls.__name__}\b.* '{next(iter(told))}'"):
             model_of(cls, **told)
         return
-    missing = kind == inputs.PARTIAL and inputs.DISTANCES in cls.accepts
+    missing = kind == inputs.GAPS or (kind == inputs.PARTIAL and inputs.DISTANCES in cls.accepts)
     with pytest.raises(ValueError, match="NaN" if missing else f"{cls.__name__} was given {kind.split(' of ')[0]}"):
         model_of(cls, **told).fit(data)
     if not told:

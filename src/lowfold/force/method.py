@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from lowfold import inputs
 from lowfold.affinity.perplexity import WIDTH, scales
 from lowfold.backend import native
-from lowfold.errors import ConvergenceWarning, ParameterError
+from lowfold.errors import ConvergenceWarning, DataError, ParameterError
 from lowfold.estimator import Stopwatch
 from lowfold.force.affinities import affinities_of
 from lowfold.force.descend import Course, Descent
@@ -234,6 +234,12 @@ class ForceMethod(Watched):
         return native.kernels.placed(
             (start, neighbors, P), self._frozen, self._law.code, strength, self._field, self._threads
         )
+
+    def _learn(self, X: Any, y: Any) -> None:
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        if len(shape) == 2 and shape[0] == 1:  # before the parameters: no perplexity is right for a single point
+            raise DataError("n_samples = 1: a single point has no neighbours. Pass at least 2 samples.")
+        super()._learn(X, y)
 
     def _check(self, data: inputs.Data) -> None:
         if self.metric == "affinity":

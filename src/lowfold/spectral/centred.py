@@ -145,13 +145,19 @@ class SparseCentred(CentredMatrix):
     def scatter(self) -> NDArray[np.float64]:
         """X^T X - n mean mean^T."""
         X, mean = self._shifted()
-        return np.asarray((X.T @ X).toarray() - self.shape[0] * np.outer(mean, mean))
+        S = (X.T @ X).toarray()
+        S -= self.shape[0] * np.outer(mean, mean)
+        return np.asarray(S)
 
     def gram(self) -> NDArray[np.float64]:
         """X X^T less the products with the mean."""
         X, mean = self._shifted()
         with_mean = X @ mean
-        return np.asarray((X @ X.T).toarray() - with_mean[:, None] - with_mean + mean @ mean)
+        K = (X @ X.T).toarray()
+        K -= with_mean[:, None]
+        K -= with_mean
+        K += mean @ mean
+        return np.asarray(K)
 
     def times(self, B: NDArray[Any]) -> Floats:
         """X B - 1 (mean^T B); not shifted, since which columns are full is not a matter of one row."""
