@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from lowfold.backend import eigenpairs, stopping
+from lowfold.backend import eigenpairs, stopping, tridiagonal
 from lowfold.spectral import eigen
 from lowfold.spectral.problem import BOTTOM, TOP, DenseMatrix, EigenProblem
 from shapes import subspace_sine
@@ -97,18 +97,59 @@ def test_ctrl_c_is_heard_while_a_large_matrix_is_reduced():
     assert len(calls) == 20
 
 
-@pytest.mark.parametrize("kind", ["random", "low rank", "graded", "one value", "diagonal"])
-@pytest.mark.parametrize("first", [0, 70])
-def test_pieces_of_a_tridiagonal_matrix_give_the_eigenvectors_of_the_whole(kind, first, monkeypatch):
-    A, n = _matrix(kind, 200), 200
-    whole, _ = eigenpairs.in_steps(A, first, n - 1)
-    monkeypatch.setattr(eigenpairs, "AT_ONCE", 0)
-    monkeypatch.setattr(eigenpairs, "PIECE", 20 * n)
-    values, vectors = eigenpairs.in_steps(A, first, n - 1)
-    size = np.abs(whole).max()
-    np.testing.assert_allclose(values, whole, atol=1e-13 * size)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(n - first), atol=1e-11)
-    np.testing.assert_allclose(A @ vectors, vectors * values, atol=1e-12 * size)
+def _tridiagonals(n):
+    rng = np.random.default_rng(n)
+    hills = np.tile(np.abs(np.arange(21) - 10.0), n // 21 + 1)[:n]  # Wilkinson's, with pairs of equal eigenvalues
+    seams = np.where(np.arange(1, n) % 21 == 0, 1.0, 0.0)
+    size = 10.0 ** rng.uniform(-15, 0, (2, n))
+    return {
+        "random": (1.4 * rng.standard_normal(n), np.sqrt(rng.chisquare(np.arange(n - 1, 0, -1)))),
+        "second differences": (np.full(n, 2.0), np.full(n - 1, -1.0)),
+        "one hill": (np.abs(np.arange(n) - (n - 1) / 2), np.ones(n - 1)),
+        "hills loosely joined": (hills, np.where(seams, 1e-8, 1.0)),
+        "hills hardly joined": (hills, np.where(seams, 1e-14, 1.0)),
+        "graded": (10.0 ** -np.linspace(0, 16, n), 0.3 * 10.0 ** -np.linspace(0, 16, n)[1:]),
+        "whole numbers": (np.zeros(n), np.sqrt(np.arange(1, n) * np.arange(n - 1, 0, -1.0))),
+        "diagonal": (rng.standard_normal(n), np.zeros(n - 1)),
+        "nothing": (np.zeros(n), np.zeros(n - 1)),
+        "one entry": (np.zeros(n), np.r_[1, np.zeros(n)][: n - 1]),
+        "low rank": (
+            np.r_[5, 3, 1e-15 * rng.standard_normal(n)][:n],
+            np.r_[1, 1e-15 * rng.standard_normal(n)][: n - 1],
+        ),
+        "nearly equal": (np.ones(n), 1e-9 * rng.standard_normal(n - 1)),
+        "of all sizes": (size[0], rng.choice([-1, 1], n - 1) * size[1, 1:]),  # which fails by LAPACK's stemr
+        "tiny": (1e-300 * rng.standard_normal(n), 1e-300 * rng.standard_normal(n - 1)),
+        "huge": (1e300 * rng.standard_normal(n), 1e300 * rng.standard_normal(n - 1)),
+    }
+
+
+@pytest.mark.parametrize("leaf", [1, 10])
+@pytest.mark.parametrize("n", [1, 2, 3, 21, 150, 211])
+@pytest.mark.parametrize("kind", list(_tridiagonals(2)))
+def test_a_tridiagonal_matrix_is_that_of_its_eigenvectors(kind, n, leaf, monkeypatch):
+    monkeypatch.setattr(tridiagonal, "LEAF", leaf)
+    monkeypatch.setattr(tridiagonal, "AT_ONCE", 1000)
+    diagonal, beside = _tridiagonals(n)[kind]
+    size = max(np.abs(diagonal).max(), np.abs(beside).max(initial=0)) or 1.0
+    values, vectors = tridiagonal.tridiagonal_eigenpairs(diagonal, beside, 0, n - 1)
+    T = np.diag(diagonal / size) + np.diag(beside / size, 1) + np.diag(beside / size, -1)
+    assert (np.diff(values) >= 0).all()
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(n), atol=2e-14)
+    np.testing.assert_allclose(T @ vectors, vectors * (values / size), atol=2e-14)
+    some, part = tridiagonal.tridiagonal_eigenpairs(diagonal, beside, n // 3, n // 2)
+    np.testing.assert_array_equal(some, values[n // 3 : n // 2 + 1])
+    np.testing.assert_allclose(part, vectors[:, n // 3 : n // 2 + 1], atol=2e-14)
+
+
+@pytest.mark.parametrize("kind", ["random", "hills loosely joined", "whole numbers"])
+def test_halves_take_a_few_steps_to_each_root(kind, monkeypatch):
+    steps = []
+    split = tridiagonal._split
+    monkeypatch.setattr(tridiagonal, "_split", lambda terms, j: (steps.append(len(j)), split(terms, j))[1])
+    monkeypatch.setattr(tridiagonal, "LEAF", 100)
+    tridiagonal.tridiagonal_eigenpairs(*_tridiagonals(200)[kind], 0, 199)
+    assert sum(steps) / 2 < 8 * 200  # each step adds up the terms and their slopes
 
 
 def test_a_stop_is_heard_while_a_large_matrix_is_reduced():

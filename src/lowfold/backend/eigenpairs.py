@@ -1,8 +1,8 @@
 """Eigenvectors of a dense symmetric matrix: by LAPACK, or in steps between which Ctrl-C is heard.
 
 LAPACK does it in one call, which nothing can end and during which no other thread of Python runs: 5 s for 3,000 rows.
-Large matrices are reduced by Householder's reflections instead: A = Q T Q^T with T tridiagonal, whose eigenvectors Z
-LAPACK finds in pieces; those of A are Q Z.
+Large matrices are reduced by Householder's reflections instead: A = Q T Q^T with T tridiagonal, whose eigenvectors are
+Z (`tridiagonal.py`); those of A are Q Z.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from lowfold.backend import stopping
+from lowfold.backend.tridiagonal import tridiagonal_eigenpairs
 
 LAPACK_SIZE = 1500  # rows for which LAPACK takes up to a second
 PANEL = 32  # columns that are reduced before the rest of the matrix is
-# Numbers in the eigenvectors of T that LAPACK finds in one call of up to a second: all of 2,000 rows. More of them are
-# found in pieces, half a second each for 3,000 rows, 1.3 s for 8,000. One call for all would take a third of the time
-# of the pieces together.
-AT_ONCE, PIECE = 4_000_000, 1_000_000
-CLEAR = 1e-10  # of the largest entry of T: between eigenvalues so far apart it is safe to begin another piece
+COLUMNS = 256  # copied or reflected at once, a small part of a second for as many rows as memory has room for
 
 Vector = NDArray[np.float64]
 Block = NDArray[np.float64]
@@ -41,41 +38,13 @@ def in_steps(A: Block, first: int, last: int) -> tuple[Vector, Block]:
     Cost 4/3 n^3 for T, half of it in products that read the matrix at the speed of memory, and 2 n^2 for each vector.
     """
     diagonal, beside, reflections = _tridiagonal(A)
-    values, Z = _in_pieces(diagonal, beside, first, last)
-    for V, T in reversed(reflections):
-        stopping.check()
-        rows = Z[len(Z) - len(V) :]
-        rows -= V @ (T @ (V.T @ rows))
-    return values, Z
-
-
-def _in_pieces(diagonal: Vector, beside: Vector, first: int, last: int) -> tuple[Vector, Block]:
-    """`eigenpairs` of a tridiagonal matrix.
-
-    A piece ends at the widest gap of its last quarter: vectors of two calls are orthogonal to rounding over the gap
-    between them, and to rounding alone once the part of the piece before is taken off.
-    """
-    n, clear = len(diagonal), CLEAR * max(np.abs(diagonal).max(), np.abs(beside).max(initial=0.0))
-    values, Z = np.empty(last - first + 1), np.empty((n, last - first + 1), order="F")
-    whole = n * len(values) <= AT_ONCE
-    begin, before, size = 0, 0, len(values) if whole else max(4, PIECE // n)
-    while begin < len(values):
-        stopping.check()
-        end = min(begin + size, len(values))
-        found, vectors = scipy.linalg.eigh_tridiagonal(
-            diagonal, beside, select="i", select_range=(first + begin, first + end - 1), lapack_driver="stemr"
-        )
-        if end < len(values):
-            from_here = 3 * len(found) // 4
-            gaps = np.diff(found[from_here - 1 :])
-            if gaps.max() <= clear:  # too many alike for a piece
-                size *= 2
-                continue
-            end = begin + from_here + int(gaps.argmax())
-        piece = vectors[:, : end - begin]
-        piece -= Z[:, before:begin] @ (Z[:, before:begin].T @ piece)
-        values[begin:end], Z[:, begin:end] = found[: end - begin], piece
-        before, begin = begin, end
+    values, Z = tridiagonal_eigenpairs(diagonal, beside, first, last)
+    for begin in range(0, len(values), COLUMNS):
+        part = Z[:, begin : begin + COLUMNS]
+        for V, T in reversed(reflections):
+            stopping.check()
+            rows = part[len(Z) - len(V) :]
+            rows -= V @ (T @ (V.T @ rows))
     return values, Z
 
 
@@ -88,12 +57,12 @@ def _tridiagonal(A: Block) -> tuple[Vector, Vector, list[tuple[Block, Block]]]:
     n = len(A)
     diagonal, beside = np.zeros(n), np.zeros(n - 1)
     reflections = []
-    rest = np.triu(A).T  # on and below its diagonal, column by column, as BLAS reads it
+    rest = _columns(A.T)  # on and below its diagonal, as BLAS reads it
     for begin in range(0, n - 1, PANEL):
-        stopping.check()
         size = min(PANEL, n - 1 - begin)
         V, W, lengths = np.zeros((n - begin, size)), np.zeros((n - begin, size)), np.zeros(size)
         for i in range(size):
+            stopping.check()
             column = rest[i:, i] - V[i:, :i] @ W[i, :i] - W[i:, :i] @ V[i, :i]
             diagonal[begin + i] = column[0]
             V[i + 1 :, i], lengths[i], beside[begin + i] = _reflection(column[1:])
@@ -103,11 +72,19 @@ def _tridiagonal(A: Block) -> tuple[Vector, Vector, list[tuple[Block, Block]]]:
             product[: i + 1] = 0  # rows that are done
             product *= lengths[i]
             W[:, i] = product - (lengths[i] / 2 * (product @ v)) * v
-        rest = np.asfortranarray(rest[size:, size:])
+        rest = _columns(rest[size:, size:])
         rest = blas.dsyr2k(-1.0, V[size:], W[size:], beta=1.0, c=rest, lower=1, overwrite_c=1)
         reflections.append((V, _joint(V, lengths)))
     diagonal[-1] = rest[-1, -1]
     return diagonal, beside, reflections
+
+
+def _columns(A: Block) -> Block:
+    """A copy, column by column."""
+    copy = np.empty(A.shape, order="F")
+    for begin in range(0, len(A), COLUMNS):
+        copy[:, begin : begin + COLUMNS] = A[:, begin : begin + COLUMNS]
+    return copy
 
 
 def _reflection(x: Vector) -> tuple[Vector, float, float]:
