@@ -18,9 +18,9 @@ from lowfold.backend.native import load
 from lowfold.comparison import PeakMemory
 from lowfold.errors import ConvergenceWarning
 
-SOLVERS = ("covariance", "randomized", "power")
+SOLVERS = ("covariance", "lanczos", "randomized", "power")
 # Residual of the iterations over the relative gaps of the data below.
-TOLERANCE = {"covariance": 1e-10, "randomized": 1e-3, "power": 1e-3}
+TOLERANCE = {"covariance": 1e-10, "lanczos": 1e-10, "randomized": 1e-3, "power": 1e-3}
 
 
 def ellipsoid(n=300, d=12, seed=0):
@@ -183,7 +183,8 @@ def test_equal_variances_end_the_power_iteration_with_a_warning_or_a_valid_answe
 def test_memory_is_estimated_before_anything_is_allocated():
     assert PCA(solver="covariance").estimate(100_000, 50_000) > 8 * 50_000**2
     assert PCA(solver="randomized").estimate(100_000, 50_000) < 1e9
-    with pytest.raises(MemoryLimitError, match="GB are allowed by memory_limit. Use solver='randomized'"):
+    assert PCA(solver="lanczos").estimate(100_000, 50_000) < 1e9
+    with pytest.raises(MemoryLimitError, match="GB are allowed by memory_limit. Use solver='lanczos'"):
         PCA(solver="covariance", memory_limit=1e3).fit(ellipsoid())
 
 

@@ -12,7 +12,7 @@ from conftest import cloud
 from lowfold import PCA
 from lowfold.errors import ConvergenceWarning
 
-SOLVERS = ("covariance", "randomized", "power")
+SOLVERS = ("covariance", "lanczos", "randomized", "power")
 
 
 def _equal_columns():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from lowfold.backend import stopping
+from lowfold.backend.steps import joint
 from lowfold.backend.tridiagonal import tridiagonal_eigenpairs
 
 LAPACK_SIZE = 1500  # rows for which LAPACK takes up to a second
@@ -74,7 +75,7 @@ def _tridiagonal(A: Block) -> tuple[Vector, Vector, list[tuple[Block, Block]]]:
             W[:, i] = product - (lengths[i] / 2 * (product @ v)) * v
         rest = _columns(rest[size:, size:])
         rest = blas.dsyr2k(-1.0, V[size:], W[size:], beta=1.0, c=rest, lower=1, overwrite_c=1)
-        reflections.append((V, _joint(V, lengths)))
+        reflections.append((V, joint(V, lengths)))
     diagonal[-1] = rest[-1, -1]
     return diagonal, beside, reflections
 
@@ -95,12 +96,3 @@ def _reflection(x: Vector) -> tuple[Vector, float, float]:
     v = x / (x[0] - y)
     v[0] = 1
     return v, float((y - x[0]) / y), float(y)
-
-
-def _joint(V: Block, lengths: Vector) -> Block:
-    """T with the product of all I - t v v^T, in the order of the columns of V, being I - V T V^T."""
-    T = np.zeros((len(lengths), len(lengths)))
-    for i, length in enumerate(lengths):
-        T[:i, i] = -length * (T[:i, :i] @ (V[:, :i].T @ V[:, i]))
-        T[i, i] = length
-    return T

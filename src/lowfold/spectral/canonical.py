@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
+from lowfold.backend import steps
 from lowfold.spectral.problem import Block
 
 
@@ -22,8 +23,8 @@ def canonical(values: NDArray[np.float64], vectors: Block, close: NDArray[np.flo
     for group in groups(values, close):
         V = vectors[:, group]
         if V.shape[1] > 1:
-            Q, R = np.linalg.qr(V.T @ references(len(V), V.shape[1]))
-            turned[:, group] = V @ (Q * np.where(np.diag(R) < 0, -1.0, 1.0))
+            Q, R = steps.orthonormal(steps.product(V.T, references(len(V), V.shape[1])))
+            turned[:, group] = steps.product(V, Q * np.where(np.diag(R) < 0, -1.0, 1.0))
     return turned
 
 

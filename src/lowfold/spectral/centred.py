@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -130,28 +131,32 @@ class SparseCentred(CentredMatrix):
     def __init__(self, X: Any, mean: NDArray[np.float64] | None = None) -> None:
         self.shape = X.shape
         self._X = X
-        self.mean = self._float64().sum(axis=0) / X.shape[0] if mean is None else mean
+        self.mean = self._float64.sum(axis=0) / X.shape[0] if mean is None else mean
 
+    @cached_property
     def _float64(self) -> Any:
-        return self._X.astype(np.float64)
+        return self._X.astype(np.float64, copy=False)
 
+    @cached_property
     def _shifted(self) -> tuple[Any, NDArray[np.float64]]:
         """(X with its full columns centred, the means of the others)."""
-        X = self._float64()
+        X = self._float64
         full = np.bincount(X.indices, minlength=self.shape[1]) == self.shape[0]
-        X.data -= np.where(full, self.mean, 0)[X.indices]
+        if full.any():
+            X = X.copy()
+            X.data -= np.where(full, self.mean, 0)[X.indices]
         return X, np.where(full, 0, self.mean)
 
     def scatter(self) -> NDArray[np.float64]:
         """X^T X - n mean mean^T."""
-        X, mean = self._shifted()
+        X, mean = self._shifted
         S = (X.T @ X).toarray()
         S -= self.shape[0] * np.outer(mean, mean)
         return np.asarray(S)
 
     def gram(self) -> NDArray[np.float64]:
         """X X^T less the products with the mean."""
-        X, mean = self._shifted()
+        X, mean = self._shifted
         with_mean = X @ mean
         K = (X @ X.T).toarray()
         K -= with_mean[:, None]
@@ -161,15 +166,15 @@ class SparseCentred(CentredMatrix):
 
     def times(self, B: NDArray[Any]) -> Floats:
         """X B - 1 (mean^T B); not shifted, since which columns are full is not a matter of one row."""
-        return np.asarray(self._float64() @ B - self.mean @ B, dtype=self._X.dtype)
+        return np.asarray(self._float64 @ B - self.mean @ B, dtype=self._X.dtype)
 
     def transposed_times(self, Z: NDArray[Any]) -> NDArray[np.float64]:
         """X^T Z - mean (1^T Z)."""
-        X, mean = self._shifted()
+        X, mean = self._shifted
         Z = Z.astype(np.float64)
         return np.asarray(X.T @ Z - np.outer(mean, Z.sum(axis=0)))
 
     def sum_of_squares(self) -> float:
         """Of the stored entries, less n |mean|^2."""
-        X, mean = self._shifted()
+        X, mean = self._shifted
         return max(0.0, float((X.data**2).sum() - self.shape[0] * (mean @ mean)))

@@ -8,8 +8,8 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.backend import blas
-from lowfold.backend.eigenpairs import eigenpairs
+from lowfold.backend import blas, steps
+from lowfold.backend.eigenpairs import LAPACK_SIZE, eigenpairs
 from lowfold.errors import ConvergenceWarning
 from lowfold.spectral import chebyshev, factor, krylov
 from lowfold.spectral.canonical import canonical
@@ -52,7 +52,7 @@ def factor_memory(n: int, k: int) -> int:
 def _solve(problem: EigenProblem, m: int) -> Spectrum:
     n = problem.matrix.n
     if n <= DENSE_SIZE or DENSE_SHARE * (m + krylov.BLOCK) >= n:
-        return _all_at_once(problem, m)
+        return (_some_at_once(problem, m) if n > LAPACK_SIZE else None) or _all_at_once(problem, m)
     if isinstance(problem.matrix, SparseMatrix):
         return _sparse(problem, problem.matrix, m)
     if isinstance(problem.matrix, DenseMatrix) and n <= SOME_SIZE and m >= SOME_LEAST:
@@ -73,7 +73,10 @@ def _all_at_once(problem: EigenProblem, m: int) -> Spectrum:
 
 
 def _some_at_once(problem: EigenProblem, m: int) -> Spectrum | None:
-    """No more than are needed to see the gap; None if all of these are equal to the last one wanted."""
+    """No more than are needed to see the gap; None if all of these are equal to the last one wanted, or are all."""
+    trivial = 0 if problem.trivial is None else problem.trivial.shape[1]
+    if m + GUARDS > problem.matrix.n - trivial:
+        return None
     values, vectors = _by_lapack(problem, m + GUARDS)
     if values[m - 1] - values[-1] <= closeness(problem, values)[m - 1]:
         return None
@@ -149,9 +152,10 @@ def _spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -> Spectrum
     else:
         V = krylov.orthonormal(V)
         AV = problem.matrix.times(V)
-        values, rotation = _largest_of(krylov.symmetric(V.T @ AV), V.shape[1])
+        values, rotation = _largest_of(krylov.symmetric(steps.product(V.T, AV)), V.shape[1])
         order = np.arange(len(values))[::-1] if problem.end == BOTTOM else np.arange(len(values))
-        values, V, AV = values[order], V @ rotation[:, order], AV @ rotation[:, order]
+        values, rotation = values[order], rotation[:, order]
+        V, AV = steps.product(V, rotation), steps.product(AV, rotation)
     residuals: NDArray[np.float64] = np.linalg.norm(AV - V * values, axis=0)
     gap, step = (_own_difference(ritz, solver, difference) for difference in (ritz.gap, ritz.values[-1] - ritz.next))
     found = dataclasses.replace(ritz, values=values, vectors=V, residuals=residuals, gap=gap, next=values[-1] - step)

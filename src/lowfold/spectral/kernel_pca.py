@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
-from lowfold.backend import blas
+from lowfold.backend import blas, steps
 from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
@@ -85,7 +84,7 @@ class KernelPCA(Estimator):
         with blas.single_threaded():
             K = kernels.Kernel("rbf", width, 0, 0).rows(Y, Y)
             K[np.diag_indices_from(K)] += RIDGE
-            return width, Y, scipy.linalg.solve(K, X - mean, assume_a="pos"), mean
+            return width, Y, steps.solve_positive(K, X - mean), mean
 
     def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:
         n, m = data.n, self.n_components

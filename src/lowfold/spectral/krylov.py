@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from lowfold.backend import steps
 from lowfold.spectral.problem import Block
 
 Times: TypeAlias = Callable[[Block], Block]
@@ -85,11 +86,11 @@ def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
             added = _apart(V, min(width, n - size))  # A maps V into itself, and there are others beside it
         exhausted = added.shape[1] == 0
         if (small and size > m) or exhausted or products >= limits.products:
-            vectors = V @ rotation[:, : m + limits.guards].astype(V.dtype)
+            vectors = steps.product(V, rotation[:, : m + limits.guards].astype(V.dtype))
             following = float(values[wanted]) if size > wanted else -np.inf
             return Ritz(values[:wanted], vectors, residuals, gap, products, small or exhausted, following)
         if size + added.shape[1] > basis.shape[1]:
-            basis[:, :keep] = V @ rotation[:, :keep].astype(V.dtype)
+            basis[:, :keep] = steps.product(V, rotation[:, :keep].astype(V.dtype))
             T, size = np.diag(values[:keep]), keep
         newest = added.shape[1]
         basis[:, size : size + newest] = added
@@ -150,10 +151,10 @@ def orthonormal(V: Block) -> Block:
     """
     try:
         for _ in range(2):
-            L = np.linalg.cholesky(V.T @ V)
+            L = np.linalg.cholesky(steps.product(V.T, V))
             V = scipy.linalg.solve_triangular(L, V.T, lower=True).T
     except np.linalg.LinAlgError:
-        return np.linalg.qr(V)[0]
+        return steps.orthonormal(V)[0]
     return np.ascontiguousarray(V)
 
 

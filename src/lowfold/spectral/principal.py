@@ -1,4 +1,4 @@
-"""The largest eigenvalues of Xc^T Xc and their vectors, in three ways: the family's solver, and two for comparison."""
+"""The largest eigenvalues of Xc^T Xc and their vectors: by the family's solver, or in two ways for comparison."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowfold.backend import steps
 from lowfold.errors import ConvergenceWarning
 from lowfold.spectral.centred import CentredMatrix
 from lowfold.spectral.eigen import solve
@@ -69,6 +70,39 @@ def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
     residual = float(found.residuals.max() / max(values[0], np.finfo(float).tiny))
     gap = found.gap * total if m < len(A) else None
     return Eigenpairs(values * total, vectors, total, residual, gap, found.products)
+
+
+def by_lanczos(X: CentredMatrix, m: int) -> Eigenpairs:
+    """The same, from products with the data alone, where a square matrix has no place or takes too long."""
+    total = X.sum_of_squares() or 1.0
+    found = solve(EigenProblem(_Products(X, total)), m)
+    if X.single and found.values[-1] < MEASURED * found.values[0]:
+        return by_lanczos(X.precise(), m)
+    values, vectors = np.maximum(found.values, 0), found.vectors
+    if X.shape[0] < X.shape[1]:
+        vectors = _orthonormal(X.transposed_times(vectors))
+    residual = float(found.residuals.max() / max(values[0], TINY))
+    gap = found.gap * total if m < min(X.shape) else None
+    return Eigenpairs(values * total, vectors, total, residual, gap, found.products)
+
+
+class _Products:
+    """The smaller of Xc^T Xc / total and Xc Xc^T / total, never written out."""
+
+    def __init__(self, X: CentredMatrix, total: float) -> None:
+        self.n = min(X.shape)
+        self.precision = float(np.finfo(np.float32 if X.single else np.float64).eps)
+        self._X, self._total, self._wide = X, total, X.shape[0] < X.shape[1]
+
+    def times(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A V."""
+        X = self._X
+        AV = X.times(X.transposed_times(V)) if self._wide else X.transposed_times(X.times(V))
+        return np.asarray(AV, np.float64) / self._total
+
+    def dense(self) -> NDArray[np.float64]:
+        """A."""
+        return (self._X.gram() if self._wide else self._X.scatter()) / self._total
 
 
 def _solved(A: NDArray[np.float64], m: int, threads: int) -> Spectrum:
@@ -196,7 +230,7 @@ def _residual(AV: NDArray[Any], vectors: NDArray[Any], values: NDArray[Any]) -> 
 
 
 def _orthonormal(V: NDArray[Any]) -> NDArray[np.float64]:
-    return np.linalg.qr(V.astype(np.float64))[0]
+    return steps.orthonormal(V.astype(np.float64))[0]
 
 
 def _said(solver: str, found: Eigenpairs) -> Eigenpairs:

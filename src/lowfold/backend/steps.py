@@ -1,0 +1,89 @@
+"""Long calls of BLAS and LAPACK cut into steps between which Ctrl-C is heard; short ones are made as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from lowfold.backend import stopping
+
+OPERATIONS = 4e9  # of one step: a tenth or two of a second
+PANEL = 64  # columns that are made orthonormal before those behind them are
+
+Block = NDArray[Any]  # float32 or float64
+
+
+def product(A: Block, B: Block) -> Block:
+    """A B."""
+    work = 2.0 * A.shape[0] * A.shape[1]
+    if work * B.shape[1] <= OPERATIONS:
+        return np.asarray(A @ B)
+    out = np.empty((A.shape[0], B.shape[1]), np.result_type(A, B))
+    for columns in _columns(B.shape[1], work):
+        out[:, columns] = A @ B[:, columns]
+    return out
+
+
+def orthonormal(A: Block) -> tuple[Block, Block]:
+    """(Q, R) with A = Q R, the columns of Q orthonormal even where those of A are not independent, R upper triangular.
+
+    By Householder's reflections, a panel of columns after another, as LAPACK does it.
+    """
+    n, m = A.shape
+    if 4.0 * n * m * min(n, m) <= OPERATIONS:
+        Q, R = np.linalg.qr(A)
+        return Q, R
+    R = np.array(A, np.float64, order="F")
+    done = []
+    for begin in range(0, min(n, m), PANEL):
+        end = min(begin + PANEL, n, m)
+        reflections, lengths = lapack.dgeqrf(R[begin:, begin:end])[:2]
+        V = np.tril(reflections, -1)
+        np.fill_diagonal(V, 1)
+        R[begin:, begin:end] = np.triu(reflections)
+        T = joint(V, lengths)
+        _reflect(V, T.T, R[begin:, end:])
+        done.append((V, T))
+    Q = np.eye(n, min(n, m), order="F")
+    for V, T in reversed(done):
+        begin = n - len(V)
+        _reflect(V, T, Q[begin:, begin:])
+    return np.ascontiguousarray(Q), R[: min(n, m)]
+
+
+def solve_positive(K: Block, B: Block) -> Block:
+    """K^-1 B for a symmetric positive definite K that one step is enough to factor (5,000 rows: a second)."""
+    factor = scipy.linalg.cho_factor(K)
+    out = np.empty(B.shape)
+    for columns in _columns(B.shape[1], 2.0 * K.size):
+        out[:, columns] = scipy.linalg.cho_solve(factor, B[:, columns])
+    return out
+
+
+def joint(V: Block, lengths: Block) -> Block:
+    """T with the product of all I - t v v^T, in the order of the columns of V, being I - V T V^T."""
+    T = np.zeros((len(lengths), len(lengths)))
+    for i, length in enumerate(lengths):
+        T[:i, i] = -length * (T[:i, :i] @ (V[:, :i].T @ V[:, i]))
+        T[i, i] = length
+    return T
+
+
+def _reflect(V: Block, T: Block, rows: Block) -> None:
+    """rows <- (I - V T V^T) rows."""
+    for columns in _columns(rows.shape[1], 4.0 * V.size):
+        part = rows[:, columns]
+        part -= V @ (T @ (V.T @ part))
+
+
+def _columns(count: int, work: float) -> Iterator[slice]:
+    """Slices of columns, each of which takes so many operations."""
+    width = max(1, int(OPERATIONS // work))
+    for begin in range(0, count, width):
+        stopping.check()
+        yield slice(begin, min(begin + width, count))
