@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,15 @@ from scipy.sparse import csr_matrix, issparse
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.duplicates import rows_index
-from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
+from lowfold.neighbors.engines import Exact, resolve
+from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, without_self
 from lowfold.neighbors.sparse_rows import SparseIndex, row_lengths
 from lowfold.types import Floats, Neighbors
+
+# Distances below which the rounding of unit vectors to float32 may decide between two: |u - v| of a thousandth is off
+# by up to a ten-thousandth of itself.
+CLOSE = 5e-7
+ALIKE = 1e-4  # variance of unit vectors, all together, below which all distances are as small as that or nearly so
 
 
 class DirectionIndex(NeighborIndex):
@@ -20,17 +28,25 @@ class DirectionIndex(NeighborIndex):
 
     Among unit vectors u, v it is |u - v|^2 / 2. A row without direction (zero, or constant under correlation) is at
     distance 1 from every other row, as scikit-learn has it for the cosine (its correlation gives NaN, which has no
-    place in an order); such rows are kept apart and merged into the answers.
+    place in an order); such rows are kept apart and merged into the answers. The unit vectors of float32 rows are
+    float32, but float64 where they are all alike, and in an exact search for each row that has two neighbours closer
+    than their rounding can tell apart.
     """
 
-    _threads = 1  # of an index that was stored before it had a number of its own
+    # Of an index that was stored before it had them.
+    _threads = 1
+    _wide = _exact = False
 
     def __init__(self, X: Any, settings: Settings) -> None:
         self.n = X.shape[0]
         self._X = X
         self._centred = settings.metric == "correlation"
         self._threads = resources.thread_count(settings.n_jobs)
+        self._exact = isinstance(resolve(settings.search, *X.shape), Exact)
         units, has_direction = self._directions(X)
+        if X.dtype == np.float32 and not issparse(X) and _variance(units, self._threads) < ALIKE:
+            self._wide = True
+            units, has_direction = self._directions(X)
         self._directed = np.flatnonzero(has_direction).astype(np.int32)
         self._undirected = np.flatnonzero(~has_direction).astype(np.int32)
         self._units = units if not len(self._undirected) else units[self._directed]
@@ -40,26 +56,57 @@ class DirectionIndex(NeighborIndex):
     def _directions(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         if issparse(X):
             return sparse_directions(X)
-        return native.kernels.directions(X, self._centred, self._threads)
+        rows = X.astype(np.float64 if self._wide else self._X.dtype, copy=False)
+        return native.kernels.directions(rows, self._centred, self._threads)
 
     def _points_query(self, k: int) -> Neighbors:
         if not len(self._undirected) and self._index is not None:
-            return self._index.query(None, k)
+            return self._sharpened(self._index.query(None, k), lambda wide, rows: wide.nearest_points(rows, k))
         # One more, so that each point itself can be dropped.
         return without_self(self._new_query(self._X, k + 1))
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        units, has_direction = self._directions(read_queries(X, self._X, self._threads))
+        given = given_queries(X, self._X, self._threads)
+        units, has_direction = self._directions(given)
         indices = np.empty((units.shape[0], 0), np.int32)
-        distances = np.empty((units.shape[0], 0), units.dtype)
+        distances = np.empty((units.shape[0], 0), self._X.dtype)
         recall = 1.0
         if self._index is not None:
-            found = self._index.query(units, min(k, self._index.n))
+            k_directed = min(k, self._index.n)
+            found = self._sharpened(
+                self._index.query(units, k_directed),
+                lambda wide, rows: wide.query(_in_float64(given[rows], self._centred, self._threads), k_directed),
+            )
             indices, distances, recall = self._directed[found.indices], found.distances, found.recall
             # Everything is at distance 1 from a query without direction: the first points are as near as any.
             indices[~has_direction] = self._directed[: indices.shape[1]]
             distances[~has_direction] = 1
         return self._merged(indices, distances, k, recall)
+
+    def _sharpened(self, found: Neighbors, ask: Callable[[Any, NDArray[np.intp]], Neighbors]) -> Neighbors:
+        """What was found among the unit vectors, in the type of the rows, where that is exact; else what is.
+
+        ask: the neighbours of some of the rows in an index of unit vectors in float64.
+        """
+        if found.distances.dtype != self._X.dtype:
+            return self._rounded(found)
+        second = found.distances[:, min(1, found.k - 1)]
+        doubtful = np.flatnonzero((second < CLOSE) & (self._exact and self._X.dtype == np.float32))
+        if not len(doubtful):
+            return found
+        units = _in_float64(self._X[self._directed], self._centred, self._threads)
+        wide = rows_index(units, "cosine", Settings(search="exact", n_jobs=self._threads))
+        sharp = self._rounded(ask(wide, doubtful))
+        indices, distances = found.indices.copy(), found.distances.copy()
+        indices[doubtful], distances[doubtful] = sharp.indices, sharp.distances
+        return dataclasses.replace(found, indices=indices, distances=distances)
+
+    def _rounded(self, found: Neighbors) -> Neighbors:
+        """In the type of the rows, in which more distances may be equal."""
+        distances = found.distances.astype(self._X.dtype)
+        order = np.lexsort((found.indices, distances), axis=1)
+        indices, distances = (np.take_along_axis(values, order, 1) for values in (found.indices, distances))
+        return dataclasses.replace(found, indices=indices, distances=distances)
 
     def _merged(self, indices: Any, distances: Any, k: int, recall: float) -> Neighbors:
         """The nearest k of those found and of the points without direction."""
@@ -88,16 +135,28 @@ class DirectionIndex(NeighborIndex):
 
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """Where every row has a direction."""
-        return None if len(self._undirected) or self._index is None else self._index.nearest_points(points, k)
+        found = None if len(self._undirected) or self._index is None else self._index.nearest_points(points, k)
+        return None if found is None else self._rounded(found)
 
 
 def _dense_index(units: Floats, settings: Settings) -> NeighborIndex:
     return rows_index(units, "cosine", settings)
 
 
+def _in_float64(X: Floats, centred: bool, threads: int) -> Any:
+    """Unit vectors in the directions of dense rows."""
+    return native.kernels.directions(X.astype(np.float64), centred, threads)[0]
+
+
+def _variance(units: Floats, threads: int) -> float:
+    """The mean of |u - mean|^2, for vectors u of length 1 or 0."""
+    mean = native.kernels.column_means(units, threads)
+    return float(1 - mean @ mean)
+
+
 def sparse_directions(X: Any) -> tuple[csr_matrix, NDArray[np.bool_]]:
-    """(rows divided by their lengths, whether they have one), each row by itself."""
+    """(rows divided by their lengths in float64, whether they have one), each row by itself."""
     lengths = row_lengths(csr_matrix(X, dtype=np.float64))
     units = csr_matrix(X, dtype=np.float64, copy=True)
     units.data /= np.repeat(lengths, np.diff(units.indptr))
-    return units.astype(X.dtype), lengths > 0
+    return units, lengths > 0

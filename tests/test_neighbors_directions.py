@@ -1,0 +1,105 @@
+"""Cosine and correlation between rows whose directions float32 can hardly tell apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from conftest import cloud
+from lowfold.neighbors.directions import DirectionIndex
+from lowfold.neighbors.index import build_index
+
+
+def _beside(offset):
+    return cloud(400, 12) + offset
+
+
+def _bundles():
+    """Rows in a few directions, and those of one direction a hundred-thousandth apart."""
+    return 1000 * cloud(8, 12, seed=1)[np.arange(400) % 8] + 0.01 * cloud(400, 12)
+
+
+def _pairs():
+    """Each row twice, at another length and a little beside."""
+    return np.repeat(cloud(200, 12), 2, axis=0) * np.tile([1, 3], 200)[:, None] + 1e-6 * cloud(400, 12, seed=1)
+
+
+DATA = {
+    "plain": lambda: cloud(400, 12),
+    "a thousand aside": lambda: _beside(1e3),
+    "a hundred thousand aside": lambda: _beside(1e5),
+    "a million aside": lambda: _beside(1e6),
+    "bundles": _bundles,
+    "pairs": _pairs,
+    "bundles and nothing": lambda: np.vstack([_bundles(), np.zeros((3, 12))]),
+}
+
+
+def _check(found, queries, points, centred=False):
+    """That those found are as near as the nearest, by extended precision and but for the rounding of a distance."""
+    u, v = (_units(X, centred) for X in (queries, points))
+    D = np.array([np.square(v - row).sum(axis=1) / 2 for row in u])
+    if queries is points:
+        np.fill_diagonal(D, np.inf)
+    nearest, own = np.sort(D, axis=1)[:, : found.shape[1]], np.take_along_axis(D, found.astype(np.intp), 1)
+    np.testing.assert_allclose(own.astype(float), nearest.astype(float), rtol=1e-6, atol=1e-20)
+
+
+def _units(X, centred):
+    X = np.asarray(X, np.longdouble)
+    X = X - X.mean(axis=1, keepdims=True) if centred else X
+    lengths = np.sqrt(np.square(X).sum(axis=1, keepdims=True))
+    return X / np.where(lengths > 0, lengths, 1)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+@pytest.mark.parametrize("data", list(DATA))
+def test_the_exact_search_finds_the_nearest_directions_of_float32_rows(data, metric):
+    X = DATA[data]().astype(np.float32)
+    found = build_index(X, metric=metric, search="exact").query(None, 10)
+    assert found.distances.dtype == np.float32
+    own = X[:400]  # those that have a direction
+    _check(found.indices[:400], own, own, metric == "correlation")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("data", ["a million aside", "bundles", "bundles and nothing"])
+def test_new_rows_have_their_nearest_directions_each_by_itself(data, dtype):
+    X = DATA[data]().astype(np.float32)
+    new = (X[:50].astype(float) * 1.7 + 1e-3 * cloud(50, 12, seed=2)).astype(dtype)
+    index = build_index(X, metric="cosine", search="exact")
+    found = index.query(new, 10)
+    _check(found.indices, new, X[:400])
+    np.testing.assert_array_equal(index.query(new[[7]], 10).indices, found.indices[[7]])
+    np.testing.assert_array_equal(index.query(new[::-1], 10).distances, found.distances[::-1])
+
+
+@pytest.mark.parametrize("data", ["plain", "a million aside", "bundles", "pairs"])
+def test_sparse_rows_in_float32_have_the_nearest_directions_too(data):
+    X = DATA[data]().astype(np.float32)
+    found = build_index(csr_array(X), metric="cosine").query(None, 10)
+    assert found.distances.dtype == np.float32
+    _check(found.indices, X, X)
+
+
+def test_rows_far_aside_keep_the_recall_of_an_approximate_search():
+    X = (cloud(3000, 12) + 1e6).astype(np.float32)
+    found = build_index(X, metric="cosine", search="cells").query(None, 10)
+    true = build_index(_units(X, False).astype(float), search="exact").query(None, 10)
+    shares = [len(set(a) & set(b)) / 10 for a, b in zip(found.indices, true.indices, strict=True)]
+    assert np.mean(shares) > 0.985  # 0.99 is asked for; rounded unit vectors would give 0.95
+
+
+def test_many_rows_of_equal_rounded_directions_are_told_apart():
+    X = np.repeat(cloud(2, 12), 300, axis=0)
+    X = (1000 * X + 1e-3 * cloud(600, 12, seed=1)).astype(np.float32)
+    _check(build_index(X, metric="cosine", search="exact").query(None, 5).indices, X, X)
+
+
+def test_rows_that_float32_tells_apart_are_searched_for_once(monkeypatch):
+    monkeypatch.setattr(DirectionIndex, "_rounded", None)  # of float64 alone
+    X = cloud(400, 12).astype(np.float32)
+    index = build_index(X, metric="cosine", search="exact")
+    index.query(None, 5)
+    index.query(X, 5)  # each is its own neighbour, and no other is as close
