@@ -64,6 +64,20 @@ def test_rows_that_float32_has_no_room_for_are_measured_as_they_are(metric):
     assert found.distances.dtype == np.float32
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan", "chebyshev"])
+def test_float64_rows_have_the_neighbors_that_float64_points_would_give(metric):
+    # A lattice: many distances that differ by what float32 makes of the rows.
+    X = np.stack(np.meshgrid(*3 * [np.arange(9.0)]), axis=-1).reshape(-1, 3).astype(np.float32) / 8
+    new = X[::7].astype(np.float64) + 1e-7 * cloud(len(X[::7]), 3)
+    found = build_index(X, metric=metric, search="exact").query(new, 10)
+    norm = {"manhattan": 1, "chebyshev": np.inf}.get(metric, 2)
+    D = np.linalg.norm(new[:, None] - X.astype(np.float64), norm, axis=2)
+    own = np.take_along_axis(D, found.indices.astype(np.intp), 1)
+    np.testing.assert_allclose(own, np.sort(D, axis=1)[:, :10], rtol=2e-7)  # equal in float32: by index
+    one = build_index(X, metric=metric, search="exact").query(new[[5]], 10)
+    np.testing.assert_array_equal(one.indices, found.indices[[5]])
+
+
 @pytest.mark.parametrize("columns", [3, 1000, 20000])
 def test_constant_rows_have_no_direction_whatever_their_length(columns):
     X = np.random.default_rng(0).standard_normal((6, columns))

@@ -102,6 +102,8 @@ def subspace(X: Floats, seed: int) -> Subspace | None:
 class ReducedIndex(RowsIndex):
     """An index of the rows' coordinates in a subspace, beside the rows themselves; approximate."""
 
+    _is_exact = False
+
     def __init__(self, X: Floats, metric: str, settings: Settings, space: Subspace) -> None:
         self.n = len(X)
         self._X = X

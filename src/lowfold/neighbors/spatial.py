@@ -25,7 +25,7 @@ BYTE_SHARE = 0.15
 CERTAIN = 6  # times that: no score is off by so much
 SAMPLE = 1024  # points whose true neighbours set the reach of the search, and (the first of them) test it
 TESTED = 384
-SEEN = 16  # roundings of a distance, by which that of a new row may move it
+SEEN = 16  # roundings of a distance, by which that of a new row may move it, and those of a sum of squares do
 ROWS_AT_ONCE = 4096  # that are compared
 NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
 USUAL = 0.99  # of the tested points have their last neighbour as near as a new row's has to be to be one of their kind
@@ -52,27 +52,36 @@ class RowsIndex(NeighborIndex):
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
         given = given_queries(X, self._X, self._threads)
-        rows = given.astype(self._X.dtype, copy=False)
-        found = self.nearest(rows, k)
-        moved = self._moved(given, rows, found.distances[:, -1])
-        if not len(moved):
-            return found
-        settings = Settings(search="exact", n_jobs=self._threads)
-        wide = SpatialIndex(self._X.astype(np.float64), self._metric, settings).nearest(given[moved], k)
-        indices, distances = found.indices.copy(), found.distances.copy()
-        distances[moved] = wide.distances  # rounded at the end, not at the beginning
-        order = np.lexsort((wide.indices, distances[moved]), axis=1)
-        indices[moved] = np.take_along_axis(wide.indices, order, 1)
+        if given.dtype == self._X.dtype:
+            return self.nearest(given, k)
+        rows = given.astype(self._X.dtype)
+        found = self.nearest(rows, min(k + self._is_exact, self.n))  # one more, to see whether it might be the last
+        moved = self._moved(given, rows, found.distances)
+        indices, distances = found.indices[:, :k].copy(), found.distances[:, :k].copy()
+        if len(moved):
+            settings = Settings(search="exact", n_jobs=self._threads)
+            wide = SpatialIndex(self._X.astype(np.float64), self._metric, settings).nearest(given[moved], k)
+            distances[moved] = wide.distances  # rounded at the end, not at the beginning
+            order = np.lexsort((wide.indices, distances[moved]), axis=1)
+            indices[moved] = np.take_along_axis(wide.indices, order, 1)
         return Neighbors(indices, distances, self.n, found.recall)
 
-    def _moved(self, given: Floats, rows: Floats, reach: Floats) -> NDArray[np.intp]:
-        """Rows that the type of the points has no room for: rounding them would be seen in their distances."""
-        if given.dtype == rows.dtype:
-            return np.empty(0, np.intp)
+    @property
+    @abstractmethod
+    def _is_exact(self) -> bool: ...
+
+    def _moved(self, given: Floats, rows: Floats, distances: Floats) -> NDArray[np.intp]:
+        """Rows that the type of the points has no room for: rounding them is seen in their distances, or may have
+        exchanged two of their neighbours in an exact search."""
         parts = (slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(rows), ROWS_AT_ONCE))
-        off = np.concatenate([np.linalg.norm(given[part] - rows[part], axis=1) for part in parts])
-        reach = np.sqrt(reach) if self._metric == "sqeuclidean" else reach
-        return np.flatnonzero(off > SEEN * np.finfo(rows.dtype).eps * reach)
+        order = {"manhattan": 1, "chebyshev": np.inf}.get(self._metric, 2)
+        off = np.concatenate([np.linalg.norm(given[part] - rows[part], order, axis=1) for part in parts])
+        distances = (np.sqrt(distances) if self._metric == "sqeuclidean" else distances).astype(np.float64)
+        rounding = np.finfo(rows.dtype).eps * distances[:, -1]
+        moved = off > SEEN * rounding
+        if self._is_exact:
+            moved |= np.diff(distances, axis=1).min(axis=1, initial=np.inf) < 2 * off + SEEN * rounding
+        return np.flatnonzero(moved & (off > 0))
 
 
 class SpatialIndex(RowsIndex):
@@ -121,6 +130,10 @@ class SpatialIndex(RowsIndex):
     def order(self) -> Indices:
         """The points, those near each other together."""
         return self._index.order()
+
+    @property
+    def _is_exact(self) -> bool:
+        return not isinstance(self._engine, Cells)
 
     def _plan(self, k: int) -> Plan:
         if not isinstance(self._engine, Cells):
