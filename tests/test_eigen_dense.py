@@ -157,3 +157,22 @@ def test_a_stop_is_heard_while_a_large_matrix_is_reduced():
     stop.ask()
     with stopping.stoppable(stop), pytest.raises(stopping.Stopped):
         eigenpairs.in_steps(_matrix("random", 100), 0, 10)
+
+
+@pytest.mark.parametrize("beyond", [0, 3, 14, 200])
+def test_the_whole_of_the_last_eigenspace_is_found_in_one_go(beyond, monkeypatch):
+    n, m = 300, 5
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
+    values = np.r_[9, 8, 7, np.full(2 + beyond, 3.0), np.linspace(2, 1, n - 5 - beyond)]
+    calls = []
+    by_lapack = eigen._by_lapack
+    monkeypatch.setattr(eigen, "_by_lapack", lambda problem, count: (calls.append(count), by_lapack(problem, count))[1])
+    one, other = (
+        eigen.solve(EigenProblem(DenseMatrix((R * values) @ R.T, 2)), m)
+        for R in (Q, np.hstack([Q[:, :3], Q[:, 3 : 5 + beyond][:, ::-1], Q[:, 5 + beyond :]]))  # in another order
+    )
+    assert calls == [n, n]
+    np.testing.assert_allclose(one.values, values[:m])
+    if beyond <= 14:  # few enough to be found whole: the same vectors whatever rounding does
+        np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-9)
+    assert one.gap == pytest.approx(1.0)  # to the first value that differs

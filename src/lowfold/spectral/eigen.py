@@ -22,7 +22,7 @@ DENSE_SHARE = 8  # and wherever more than one in so many is wanted
 # where eigenvalues lie close together it takes several times as long (784 rows, 50 vectors: 0.04 s, and 0.04 to 0.16).
 SOME_SIZE, SOME_LEAST = 1000, 16
 GUARDS = 8  # eigenvalues beyond those wanted, to see the gap behind them
-MOST_FURTHER = 8  # vectors beyond those wanted, to have the whole of the last eigenspace
+MOST_FURTHER = 8  # vectors beyond those wanted, added at once to have the whole of the last eigenspace
 
 
 def solve(problem: EigenProblem, m: int) -> Spectrum:
@@ -34,10 +34,10 @@ def solve(problem: EigenProblem, m: int) -> Spectrum:
     is done all at once; what did not converge is warned of and said in the spectrum. Where the last eigenspace has more
     dimensions than are wanted, it is found whole, and the first of its canonical basis are returned.
     """
-    trivial = 0 if problem.trivial is None else problem.trivial.shape[1]
+    most = problem.matrix.n - problem.trivial_count
     with blas.single_threaded():
         found, further = _solve(problem, m), 1
-        while found.divided and further <= MOST_FURTHER and m + further <= problem.matrix.n - trivial:
+        while found.divided and found.solver != "dense" and further <= MOST_FURTHER and m + further <= most:
             found, further = _solve(problem, m + further), 2 * further
     if not found.converged:
         _warn(found)
@@ -52,7 +52,7 @@ def factor_memory(n: int, k: int) -> int:
 def _solve(problem: EigenProblem, m: int) -> Spectrum:
     n = problem.matrix.n
     if n <= DENSE_SIZE or DENSE_SHARE * (m + krylov.BLOCK) >= n:
-        return (_some_at_once(problem, m) if n > LAPACK_SIZE else None) or _all_at_once(problem, m)
+        return (_some_at_once(problem, m) if n > max(LAPACK_SIZE, 2 * m) else None) or _all_at_once(problem, m)
     if isinstance(problem.matrix, SparseMatrix):
         return _sparse(problem, problem.matrix, m)
     if isinstance(problem.matrix, DenseMatrix) and n <= SOME_SIZE and m >= SOME_LEAST:
@@ -64,23 +64,29 @@ def _solve(problem: EigenProblem, m: int) -> Spectrum:
 
 def _all_at_once(problem: EigenProblem, m: int) -> Spectrum:
     values, vectors = _by_lapack(problem, problem.matrix.n)
-    trivial = 0 if problem.trivial is None else problem.trivial.shape[1]
-    count = len(values) - trivial
-    gap = krylov.gap_behind(values[:count], m) if m < count else float(abs(values[0] - values[count - 1]))
-    following = float(values[m]) if m < count else -np.inf
-    ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), gap, 0, True, following)
-    return _spectrum(problem, ritz, "dense")
+    count = len(values) - problem.trivial_count
+    return _from_dense(problem, values[:count], vectors, m)
 
 
 def _some_at_once(problem: EigenProblem, m: int) -> Spectrum | None:
     """No more than are needed to see the gap; None if all of these are equal to the last one wanted, or are all."""
-    trivial = 0 if problem.trivial is None else problem.trivial.shape[1]
-    if m + GUARDS > problem.matrix.n - trivial:
+    if m + GUARDS > problem.matrix.n - problem.trivial_count:
         return None
     values, vectors = _by_lapack(problem, m + GUARDS)
     if values[m - 1] - values[-1] <= closeness(problem, values)[m - 1]:
         return None
-    ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), krylov.gap_behind(values, m), 0, True, float(values[m]))
+    return _from_dense(problem, values, vectors, m)
+
+
+def _from_dense(problem: EigenProblem, values: NDArray[np.float64], vectors: Block, m: int) -> Spectrum:
+    """The m first of the eigenvectors found, and the rest of the last eigenspace if that is not large."""
+    close = closeness(problem, values[:m])[m - 1]
+    whole = next((j for j in range(m, len(values)) if values[j - 1] - values[j] > close), len(values))
+    m = whole if whole - m < 2 * MOST_FURTHER else m
+    known = m < len(values)
+    gap = krylov.gap_behind(values, m) if known else float(abs(values[0] - values[-1]))
+    following = float(values[m]) if known else -np.inf
+    ritz = krylov.Ritz(values[:m], vectors[:, :m], np.zeros(m), gap, 0, True, following)
     return _spectrum(problem, ritz, "dense")
 
 

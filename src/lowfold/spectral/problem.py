@@ -49,6 +49,11 @@ class EigenProblem:
     trivial: Block | None = None
     factor: csr_array | None = None
 
+    @property
+    def trivial_count(self) -> int:
+        """The number of trivial vectors."""
+        return 0 if self.trivial is None else self.trivial.shape[1]
+
     def without_trivial(self, V: Block) -> Block:
         """V less its part along the trivial vectors."""
         return V if self.trivial is None else V - self.trivial @ (self.trivial.T @ V)
