@@ -97,6 +97,25 @@ def test_many_rows_of_equal_rounded_directions_are_told_apart():
     _check(build_index(X, metric="cosine", search="exact").query(None, 5).indices, X, X)
 
 
+def test_some_points_have_the_neighbors_that_all_have():
+    X = _bundles().astype(np.float32)
+    index = build_index(X, metric="cosine", search="exact")
+    some = np.array([3, 399, 12])
+    np.testing.assert_array_equal(index.nearest_points(some, 7).indices, index.query(None, 7).indices[some])
+    i, j, distance = index.closest_pair(np.arange(0, 200), np.arange(200, 400))
+    u, v = _units(X[[i, j]], False)
+    assert distance == pytest.approx(float(np.square(u - v).sum() / 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_float64_rows_are_centred_and_measured_before_they_are_rounded(metric):
+    points, new = (cloud(400, 12) + 1e6).astype(np.float32), cloud(50, 12, seed=1) + 1e6
+    found = build_index(points, metric=metric, search="exact").query(new, 5)
+    _check(found.indices, new, points, metric == "correlation")
+    tiny = build_index(points, metric="cosine", search="exact").query(points[:3].astype(float) * 1e-60, 1)
+    np.testing.assert_array_equal(tiny.indices[:, 0], [0, 1, 2])
+
+
 def test_rows_that_float32_tells_apart_are_searched_for_once(monkeypatch):
     monkeypatch.setattr(DirectionIndex, "_rounded", None)  # of float64 alone
     X = cloud(400, 12).astype(np.float32)

@@ -78,6 +78,13 @@ def test_float64_rows_have_the_neighbors_that_float64_points_would_give(metric):
     np.testing.assert_array_equal(one.indices, found.indices[[5]])
 
 
+def test_a_row_that_float32_rounds_to_a_point_is_not_at_distance_0():
+    X = cloud(400, 12).astype(np.float32)
+    new = X[:20].astype(np.float64) + 2e-8 * cloud(20, 12, seed=1)
+    found = build_index(X, search="exact").query(new, 3)
+    np.testing.assert_allclose(found.distances[:, 0], np.linalg.norm(new - X[:20], axis=1), rtol=1e-6)
+
+
 @pytest.mark.parametrize("columns", [3, 1000, 20000])
 def test_constant_rows_have_no_direction_whatever_their_length(columns):
     X = np.random.default_rng(0).standard_normal((6, columns))

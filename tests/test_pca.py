@@ -1,4 +1,4 @@
-"""Principal component analysis: theorems, the three solvers, dense and sparse."""
+"""Principal component analysis: theorems, the four solvers, dense and sparse."""
 
 from __future__ import annotations
 

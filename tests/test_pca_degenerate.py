@@ -55,6 +55,14 @@ def test_data_that_never_vary_have_no_variance_and_are_not_whitened(solver, valu
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("shape", [(300, 25), (25, 300)])
+def test_sparse_data_that_never_vary_have_no_variance_either(solver, shape):
+    model = PCA(n_components=4, solver=solver).fit(csr_array(np.full(shape, 0.1)))
+    assert not model.explained_variance_.any()
+    assert model.report_.findings["converged"]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_small_variances_in_float32_are_right_in_every_solver(solver):
     X = (cloud(3000, 10) * np.geomspace(1, 1e-6, 10)).astype(np.float32)
     exact = X.astype(float) - X.astype(float).mean(axis=0)

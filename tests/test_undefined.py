@@ -111,6 +111,26 @@ def test_work_in_hand_ends_with_ctrl_c_where_it_asks():
     assert len(asked) < 10**5
 
 
+def test_an_error_that_ctrl_c_has_caused_is_ctrl_c(monkeypatch):
+    def interrupted(pool, work, parts):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("cannot release un-acquired lock")
+
+    monkeypatch.setattr(pieces.ThreadPoolExecutor, "map", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pieces.in_pieces(lambda rows: None, 2, threads=2, height=1)
+
+
+def test_an_error_of_the_work_stays_what_it_is():
+    def work(rows):
+        raise RuntimeError("of the work")
+
+    with pytest.raises(RuntimeError, match="of the work"):
+        pieces.in_pieces(work, 2, threads=2, height=1)
+
+
 @pytest.mark.parametrize("model", [ClassicalMDS(metric=undefined_of_zeros), KernelPCA(kernel=undefined_of_zeros)])
 def test_functions_of_pairs_are_asked_row_by_row_so_that_ctrl_c_is_heard(model, monkeypatch):
     asked = []

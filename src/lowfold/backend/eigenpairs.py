@@ -90,9 +90,11 @@ def _columns(A: Block) -> Block:
 
 def _reflection(x: Vector) -> tuple[Vector, float, float]:
     """(v, t, y) with (I - t v v^T) x = (y, 0, 0, ...) and v_0 = 1."""
-    y = -np.copysign(np.linalg.norm(x), x[0])
-    if y == 0 or not x[1:].any():
+    if not x[1:].any():
         return np.eye(1, len(x))[0], 0.0, float(x[0])
+    size = np.abs(x).max()  # squares neither overflow nor vanish
+    x = x / size
+    y = -np.copysign(np.linalg.norm(x), x[0])
     v = x / (x[0] - y)
     v[0] = 1
-    return v, float((y - x[0]) / y), float(y)
+    return v, float((y - x[0]) / y), float(y * size)

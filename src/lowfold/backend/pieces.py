@@ -55,9 +55,20 @@ def in_pieces(work: Callable[[slice], None], n: int, threads: int, height: int =
         with blas.single_threaded():
             for _ in pool.map(begin, pieces):
                 stopping.check()
+    except RuntimeError as error:
+        if _interrupted(error):
+            raise KeyboardInterrupt from None
+        raise
     finally:
         ended.set()
         pool.shutdown(cancel_futures=True)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: in the middle of taking a lock it ends in one of releasing it twice."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def rows_in_work(n: int, threads: int) -> int:

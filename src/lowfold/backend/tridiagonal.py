@@ -53,6 +53,7 @@ def _solve(diagonal: Vector, beside: Vector, wanted: slice) -> tuple[Vector, Blo
     lower, Q_lower = _solve(diagonal[half:], beside[half:], slice(None))
     z = np.r_[Q_upper[-1], np.copysign(1.0, b) * Q_lower[0]] / np.sqrt(2)
     halves = _Halves(Q_upper, Q_lower)
+    del Q_upper, Q_lower  # a quarter of the memory each
     return _joined(_deflated(np.r_[upper, lower], z, 2 * abs(b), halves), halves, wanted)
 
 

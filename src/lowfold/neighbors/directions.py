@@ -56,12 +56,14 @@ class DirectionIndex(NeighborIndex):
     def _directions(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         if issparse(X):
             return sparse_directions(X)
-        rows = X.astype(np.float64 if self._wide else self._X.dtype, copy=False)
-        return native.kernels.directions(rows, self._centred, self._threads)
+        rows = X.astype(np.float64, copy=False) if self._wide else X
+        units, has_direction = native.kernels.directions(rows, self._centred, self._threads)
+        return units.astype(np.float64 if self._wide else self._X.dtype, copy=False), has_direction
 
     def _points_query(self, k: int) -> Neighbors:
         if not len(self._undirected) and self._index is not None:
-            return self._sharpened(self._index.query(None, k), lambda wide, rows: wide.nearest_points(rows, k))
+            found = self._index.query(None, k)
+            return self._sharpened(found, self._exact, lambda wide, rows: wide.nearest_points(rows, k))
         # One more, so that each point itself can be dropped.
         return without_self(self._new_query(self._X, k + 1))
 
@@ -75,6 +77,7 @@ class DirectionIndex(NeighborIndex):
             k_directed = min(k, self._index.n)
             found = self._sharpened(
                 self._index.query(units, k_directed),
+                self._exact,
                 lambda wide, rows: wide.query(_in_float64(given[rows], self._centred, self._threads), k_directed),
             )
             indices, distances, recall = self._directed[found.indices], found.distances, found.recall
@@ -83,15 +86,15 @@ class DirectionIndex(NeighborIndex):
             distances[~has_direction] = 1
         return self._merged(indices, distances, k, recall)
 
-    def _sharpened(self, found: Neighbors, ask: Callable[[Any, NDArray[np.intp]], Neighbors]) -> Neighbors:
-        """What was found among the unit vectors, in the type of the rows, where that is exact; else what is.
+    def _sharpened(self, found: Neighbors, exact: bool, ask: Callable[[Any, NDArray[np.intp]], Neighbors]) -> Neighbors:
+        """What was found among the unit vectors, in the type of the rows; if it has to be exact, as float64 finds it.
 
         ask: the neighbours of some of the rows in an index of unit vectors in float64.
         """
         if found.distances.dtype != self._X.dtype:
             return self._rounded(found)
         second = found.distances[:, min(1, found.k - 1)]
-        doubtful = np.flatnonzero((second < CLOSE) & (self._exact and self._X.dtype == np.float32))
+        doubtful = np.flatnonzero((second < CLOSE) & (exact and self._X.dtype == np.float32))
         if not len(doubtful):
             return found
         units = _in_float64(self._X[self._directed], self._centred, self._threads)
@@ -128,7 +131,11 @@ class DirectionIndex(NeighborIndex):
         if self._index is not None and in_a.any() and in_b.any():
             places = (np.searchsorted(self._directed, points) for points in (a[in_a], b[in_b]))
             i, j, distance = self._index.closest_pair(*places)
-            pairs.append((distance, int(self._directed[i]), int(self._directed[j])))
+            i, j = int(self._directed[i]), int(self._directed[j])
+            if not issparse(self._X):  # as unit vectors in float64 have it
+                u, v = _in_float64(self._X[[i, j]], self._centred, self._threads)
+                distance = float(self._X.dtype.type(np.square(u - v).sum() / 2))
+            pairs.append((distance, i, j))
         pairs += [(1.0, int(i), int(b[0])) for i in a[~in_a][:1]] + [(1.0, int(a[0]), int(j)) for j in b[~in_b][:1]]
         distance, i, j = min(pairs)
         return i, j, distance
@@ -136,7 +143,9 @@ class DirectionIndex(NeighborIndex):
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """Where every row has a direction."""
         found = None if len(self._undirected) or self._index is None else self._index.nearest_points(points, k)
-        return None if found is None else self._rounded(found)
+        if found is None:
+            return None
+        return self._sharpened(found, True, lambda wide, rows: wide.nearest_points(points[rows], k))
 
 
 def _dense_index(units: Floats, settings: Settings) -> NeighborIndex:

@@ -77,10 +77,10 @@ class RowsIndex(NeighborIndex):
         order = {"manhattan": 1, "chebyshev": np.inf}.get(self._metric, 2)
         off = np.concatenate([np.linalg.norm(given[part] - rows[part], order, axis=1) for part in parts])
         distances = (np.sqrt(distances) if self._metric == "sqeuclidean" else distances).astype(np.float64)
-        rounding = np.finfo(rows.dtype).eps * distances[:, -1]
-        moved = off > SEEN * rounding
+        rounding = SEEN * np.finfo(rows.dtype).eps * distances
+        moved = off > rounding[:, 0]
         if self._is_exact:
-            moved |= np.diff(distances, axis=1).min(axis=1, initial=np.inf) < 2 * off + SEEN * rounding
+            moved |= np.diff(distances, axis=1).min(axis=1, initial=np.inf) < 2 * off + rounding[:, -1]
         return np.flatnonzero(moved & (off > 0))
 
 

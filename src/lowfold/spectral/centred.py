@@ -131,7 +131,16 @@ class SparseCentred(CentredMatrix):
     def __init__(self, X: Any, mean: NDArray[np.float64] | None = None) -> None:
         self.shape = X.shape
         self._X = X
-        self.mean = self._float64.sum(axis=0) / X.shape[0] if mean is None else mean
+        self.mean = self._column_means() if mean is None else mean
+
+    def _column_means(self) -> NDArray[np.float64]:
+        """Of a column of equal numbers that number itself, which a sum of many would miss by a rounding."""
+        X = self._float64
+        means = np.asarray(X.sum(axis=0) / X.shape[0])
+        first = X[[0]].toarray()[0]
+        others = np.bincount(X.indices[X.data != first[X.indices]], minlength=X.shape[1])
+        full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+        return np.where(full & (others == 0), first, means)
 
     @cached_property
     def _float64(self) -> Any:

@@ -124,13 +124,18 @@ def _sparse(problem: EigenProblem, matrix: SparseMatrix, m: int) -> Spectrum:
 
 
 def _by_krylov(problem: EigenProblem, m: int) -> Spectrum:
-    sign = -1.0 if problem.end == BOTTOM else 1.0
+    start = _start(problem, max(krylov.BLOCK, min(m, 2 * krylov.BLOCK)))
+    size = 0.0  # of the products: a power of two, without which squares might overflow or vanish
 
     def times(V: Block) -> Block:
-        return sign * problem.without_trivial(problem.matrix.times(problem.without_trivial(V)))
+        nonlocal size
+        AV = problem.without_trivial(problem.matrix.times(problem.without_trivial(V)))
+        size = size or float(np.exp2(np.floor(np.log2(np.abs(AV).max() or 1.0))))
+        return AV / (-size if problem.end == BOTTOM else size)
 
-    start = _start(problem, max(krylov.BLOCK, min(m, 2 * krylov.BLOCK)))
-    ritz = krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision, room=krylov.WIDE_ROOM))
+    limits = krylov.Limits(problem.matrix.precision, room=krylov.WIDE_ROOM)
+    ritz = krylov.largest(times, start, m, limits, problem.without_trivial)
+    ritz = ritz.times(size)
     if not ritz.converged and problem.matrix.n <= PATIENT_SIZE:
         return _all_at_once(problem, m)  # a chain: eigenvalues so close that only this tells them apart
     return _spectrum(problem, ritz, "lanczos")
@@ -141,7 +146,7 @@ def _by_inverse(problem: EigenProblem, solve_with: factor.Solve, m: int) -> Spec
         return problem.without_trivial(solve_with(problem.without_trivial(V)))
 
     start = _start(problem, max(4, min(m + 2, krylov.BLOCK)))
-    ritz = krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision))
+    ritz = krylov.largest(times, start, m, krylov.Limits(problem.matrix.precision), problem.without_trivial)
     return _spectrum(problem, ritz, "factorisation")
 
 
@@ -162,7 +167,8 @@ def _spectrum(problem: EigenProblem, ritz: krylov.Ritz, solver: str) -> Spectrum
         order = np.arange(len(values))[::-1] if problem.end == BOTTOM else np.arange(len(values))
         values, rotation = values[order], rotation[:, order]
         V, AV = steps.product(V, rotation), steps.product(AV, rotation)
-    residuals: NDArray[np.float64] = np.linalg.norm(AV - V * values, axis=0)
+    size = float(np.abs(values).max(initial=0.0)) or 1.0  # squares of what is left neither overflow nor vanish
+    residuals: NDArray[np.float64] = size * np.linalg.norm((AV - V * values) / size, axis=0)
     gap, step = (_own_difference(ritz, solver, difference) for difference in (ritz.gap, ritz.values[-1] - ritz.next))
     found = dataclasses.replace(ritz, values=values, vectors=V, residuals=residuals, gap=gap, next=values[-1] - step)
     return _canonical_spectrum(problem, found, solver)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -21,6 +22,9 @@ WIDE_ROOM = 128  # the same beside a full matrix, which is larger than any such 
 MAX_PRODUCTS = 400
 ACCURACY = 1e-5  # wanted error of the subspace: residual relative to the gap
 SAME = 1e-9  # of an eigenvalue: a smaller difference is none
+UNEVEN = 1e-8  # of the square of the longest: lengths are squared no more
+SEARCH = 12  # products after which a new block shows what the others have missed
+GROUP = 1e-6  # of an eigenvalue: those closer than this may be copies of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,11 @@ class Ritz:
     converged: bool
     next: float = -np.inf
 
+    def times(self, size: float) -> Ritz:
+        """The same of A times a number."""
+        sizes = {name: getattr(self, name) * size for name in ("values", "residuals", "gap", "next")}
+        return dataclasses.replace(self, **sizes)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -52,7 +61,7 @@ class Limits:
     room: int = ROOM
 
 
-def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
+def largest(times: Times, start: Block, m: int, limits: Limits, within: Times = np.asarray) -> Ritz:
     """The m largest eigenvalues of the symmetric operator `times`, from a block of start vectors.
 
     The orthonormal basis V grows by what A times its newest block adds to it: A V = V T + Q R E^T, with E the columns
@@ -60,13 +69,16 @@ def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
     (Rayleigh-Ritz), and |A V y - lam V y| = |R E^T y|. When V is full it is cut back to the best of them (Wu and
     Simon 2000). Stops when the residuals are `limits.accuracy` times the gap behind the m-th, or as small as rounding
     lets them be. A few vectors beyond the m are returned too, as many as `limits.guards` says, of which nothing is
-    promised. The basis is kept in the type of the start vectors.
+    promised. Where as many values are equal as the blocks had columns, another block is begun beside them, which finds
+    further copies. within: takes such vectors into the space that `times` acts on. The basis is kept in the type of the
+    start vectors.
     """
     n, width = start.shape
     keep = m + limits.guards + width
     basis = np.empty((n, min(n, keep + limits.room)), start.dtype, order="F")
     basis[:, :width] = orthonormal(start)
     T, size, newest, products = np.zeros((0, 0)), width, width, 0
+    copies, least = width, 0  # of an eigenvalue that the blocks can hold; products before the end
     while True:
         V = basis[:, :size]
         AQ = times(V[:, size - newest :])
@@ -83,9 +95,15 @@ def largest(times: Times, start: Block, m: int, limits: Limits) -> Ritz:
         # The value behind the last one wanted must be known too, or the gap would be taken for too large.
         small = bool(residuals.max() <= max(limits.accuracy * gap, rounding) and errors[-1] <= max(gap / 4, rounding))
         if added.shape[1] == 0 and size < min(m, n):
-            added = _apart(V, min(width, n - size))  # A maps V into itself, and there are others beside it
+            added = _apart(V, min(width, n - size), within)  # A maps V into itself, and there are others beside it
         exhausted = added.shape[1] == 0
-        if (small and size > m) or exhausted or products >= limits.products:
+        found = (small and size > m and products >= least) or exhausted
+        if found and largest_group(values[:m], rounding / 25) >= copies and size + added.shape[1] < n:
+            # Of an eigenvalue, a block of vectors holds as many copies as it has columns: there may be more.
+            V_added = np.hstack([V, added.astype(V.dtype)])
+            added = np.hstack([added, _apart(V_added, min(width, n - V_added.shape[1]), within)])
+            copies, least, found = copies + width, products + SEARCH, False
+        if found or products >= limits.products:
             vectors = steps.product(V, rotation[:, : m + limits.guards].astype(V.dtype))
             following = float(values[wanted]) if size > wanted else -np.inf
             return Ritz(values[:wanted], vectors, residuals, gap, products, small or exhausted, following)
@@ -108,6 +126,12 @@ def bordered(T: Block, products: Block) -> Block:
     return whole
 
 
+def largest_group(values: NDArray[np.float64], rounding: float) -> int:
+    """How many of these falling values are equal, at most, with another one behind them."""
+    breaks = np.flatnonzero(-np.diff(values) > np.maximum(GROUP * np.abs(values[1:]), rounding)) + 1
+    return int(np.diff(breaks, prepend=0).max(initial=0))
+
+
 def gap_behind(values: NDArray[np.float64], m: int) -> float:
     """values[m - 1] less the first value behind it that differs; values fall. Where there is none, their spread."""
     spread = float(np.abs(values).max(initial=0.0))
@@ -125,7 +149,10 @@ def extension(V: Block, rest: Block, size: float) -> tuple[Block, Block]:
     rounding = 50 * float(np.finfo(rest.dtype).eps)
     rest = rest - V @ (V.T @ rest)
     values, rotation = np.linalg.eigh(rest.T @ rest)
-    large = (values > (rounding * size) ** 2) & (values > rounding * values[-1])
+    if values[0] < UNEVEN * values[-1]:  # squares would hide the short ones
+        _, lengths, turned = np.linalg.svd(rest, full_matrices=False)
+        values, rotation = np.square(lengths[::-1]), turned[::-1].T
+    large = (values > (rounding * size) ** 2) & (values > rounding**2 * values[-1])
     large[: max(0, len(values) - (len(V) - V.shape[1]))] = False  # there is no room for more
     if not large.any():
         return rest[:, :0], np.zeros((0, rest.shape[1]))
@@ -135,9 +162,9 @@ def extension(V: Block, rest: Block, size: float) -> tuple[Block, Block]:
     return Q, Q.T @ rest
 
 
-def _apart(V: Block, count: int) -> Block:
+def _apart(V: Block, count: int, within: Times) -> Block:
     """Orthonormal vectors at right angles to V, the same for any V of this size."""
-    Q = np.random.default_rng(V.shape[1]).standard_normal((len(V), count)).astype(V.dtype)
+    Q = within(np.random.default_rng(V.shape[1]).standard_normal((len(V), count))).astype(V.dtype)
     for _ in range(2):
         Q = orthonormal(Q - V @ (V.T @ Q))
     return Q

@@ -7,6 +7,7 @@ Xc Xc^T has the same eigenvalues, and Y / sqrt(lam) for eigenvectors.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,9 @@ from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.spectral.centred import CentredMatrix, centred
+from lowfold.spectral.eigen import DENSE_SHARE
 from lowfold.spectral.krylov import BLOCK, WIDE_ROOM
+from lowfold.spectral.long_axes import resolved
 from lowfold.spectral.principal import (
     Eigenpairs,
     by_covariance,
@@ -84,7 +87,7 @@ class PCA(Estimator):
         with watch.stage("centre"):
             X = centred(data.values, self._threads)
         with watch.stage("eigenvectors"), blas.single_threaded():
-            pairs = measured(X, self._solve(X))
+            pairs = self._solve(X)
             self._keep(X, pairs)
         findings.update(pairs.findings(), solver=self._solver(n, D, self._of_sparse))
         with watch.stage("project"):
@@ -92,12 +95,12 @@ class PCA(Estimator):
 
     def _solve(self, X: CentredMatrix) -> Eigenpairs:
         solver = self._solver(*X.shape, self._of_sparse)
-        if solver == "covariance":
-            return by_covariance(X, self.n_components, self._threads)
-        if solver == "lanczos":
-            return by_lanczos(X, self.n_components)
+        m = self.n_components
+        if solver in ("covariance", "lanczos"):
+            solve = by_lanczos if solver == "lanczos" else functools.partial(by_covariance, threads=self._threads)
+            return resolved(X, solve(X, m), solve)
         rng = np.random.default_rng(seed_of(self.random_state))
-        return (by_randomized if solver == "randomized" else by_power)(X, self.n_components, rng)
+        return measured(X, (by_randomized if solver == "randomized" else by_power)(X, m, rng))
 
     def _solver(self, n: int, D: int, sparse: bool) -> str:
         if self.solver != "auto":
@@ -128,7 +131,7 @@ class PCA(Estimator):
         return self.components_.T / self._scale(dtype)
 
     def _place(self, data: inputs.Data) -> Floats:
-        # In the type and the storage of the training rows, which get their own coordinates in every other too.
+        # In the type of the training rows, and sparse where these were: they get their own coordinates.
         rows = data.values.astype(min(data.values.dtype, self.embedding_.dtype), copy=False)
         if self._of_sparse and not issparse(rows):
             rows = csr_array(rows)
@@ -148,9 +151,11 @@ class PCA(Estimator):
         if solver == "randomized":
             return kept + 4 * 8 * (m + 10) * (n + D)
         if solver == "lanczos":
-            return kept + 8 * (small * (3 * m + 2 * WIDE_ROOM) + 2 * BLOCK * (n + D)) + 16 * n * (stored or 0)
+            square = 5 * 8 * small**2 if DENSE_SHARE * (m + BLOCK) >= small else 0  # all at once is quicker there
+            basis = 8 * (small * (3 * m + 2 * WIDE_ROOM) + 2 * BLOCK * (n + D))
+            return kept + basis + square + 16 * n * (stored or 0)
         gram = 2 * 8 * n * (D if stored is None else stored) if n < D else 0
         return kept + 3 * 8 * small**2 + gram
 
     def _cheaper(self) -> str:
-        return "Use solver='lanczos', which needs no square matrix, or fewer components."
+        return "Use solver='lanczos', which needs no square matrix for few components, or fewer components."

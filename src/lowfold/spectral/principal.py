@@ -73,21 +73,22 @@ def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
 
 
 def by_lanczos(X: CentredMatrix, m: int) -> Eigenpairs:
-    """The same, from products with the data alone, where a square matrix has no place or takes too long."""
+    """The same from products with the data, where a square matrix has no place or takes too long."""
     total = X.sum_of_squares() or 1.0
     found = solve(EigenProblem(_Products(X, total)), m)
-    if X.single and found.values[-1] < MEASURED * found.values[0]:
-        return by_lanczos(X.precise(), m)
     values, vectors = np.maximum(found.values, 0), found.vectors
     if X.shape[0] < X.shape[1]:
         vectors = _orthonormal(X.transposed_times(vectors))
     residual = float(found.residuals.max() / max(values[0], TINY))
     gap = found.gap * total if m < min(X.shape) else None
-    return Eigenpairs(values * total, vectors, total, residual, gap, found.products)
+    pairs = Eigenpairs(values * total, vectors, total, residual, gap, found.products)
+    if X.single and (values[-1] < MEASURED * values[0] or not pairs.converged):
+        return by_lanczos(X.precise(), m)
+    return _said("lanczos", pairs)
 
 
 class _Products:
-    """The smaller of Xc^T Xc / total and Xc Xc^T / total, never written out."""
+    """The smaller of Xc^T Xc / total and Xc Xc^T / total, written out only where many of its vectors are wanted."""
 
     def __init__(self, X: CentredMatrix, total: float) -> None:
         self.n = min(X.shape)
