@@ -8,6 +8,7 @@ them: the Gram matrix is Xc Xc^T, as in PCA. With landmarks: de Silva and Tenenb
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -21,8 +22,9 @@ from lowfold.estimator import Estimator, Stopwatch
 from lowfold.neighbors.interface import metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
 from lowfold.spectral.centred import centred
-from lowfold.spectral.eigen import solve
+from lowfold.spectral.eigen import dense_memory, solve
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
+from lowfold.spectral.long_axes import resolved
 from lowfold.spectral.pairs import PairDistances, filled
 from lowfold.spectral.principal import by_covariance, with_canonical_signs
 from lowfold.spectral.problem import BOTTOM, Centred, DenseMatrix, EigenProblem
@@ -94,7 +96,8 @@ class ClassicalMDS(Estimator):
         found = min(self.n_components, D, n)
         with watch.stage("eigenvectors"), blas.single_threaded():
             X = centred(data.values, self._threads)
-            pairs = by_covariance(X, found, self._threads)
+            solve_rows = functools.partial(by_covariance, threads=self._threads)
+            pairs = resolved(X, solve_rows(X, found), solve_rows)
         missing = self.n_components - found  # there are no more directions: their coordinates are 0
         warn_of_zeros(self.n_components, found, f"X has {D} features and {n} samples")
         basis = np.pad(with_canonical_signs(pairs.vectors), ((0, 0), (0, missing)))
@@ -148,7 +151,8 @@ class ClassicalMDS(Estimator):
 
     def _memory_of_pairs(self, n_samples: int, stored: int) -> int:
         kept = 8 * n_samples * (2 * stored + self.n_components + 200)
-        return kept + 8 * (self.landmarks or n_samples) ** 2
+        n = self.landmarks or n_samples
+        return kept + 8 * n**2 + dense_memory(n, self.n_components)
 
     def _cheaper(self) -> str:
         return "Use landmarks=1000, or float32 data."

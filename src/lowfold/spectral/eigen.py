@@ -49,9 +49,18 @@ def factor_memory(n: int, k: int) -> int:
     return round(min(8.0, 0.2 * k) * min(n, 2 * factor.NARROW_BAND) ** 2)
 
 
+def dense_memory(n: int, m: int) -> int:
+    """The bytes, beside the matrix, for m of n vectors that are found all at once; 0 where they are not."""
+    return 4 * 8 * n * n if _is_at_once(n, m) else 0
+
+
+def _is_at_once(n: int, m: int) -> bool:
+    return n <= DENSE_SIZE or DENSE_SHARE * (m + krylov.BLOCK) >= n
+
+
 def _solve(problem: EigenProblem, m: int) -> Spectrum:
     n = problem.matrix.n
-    if n <= DENSE_SIZE or DENSE_SHARE * (m + krylov.BLOCK) >= n:
+    if _is_at_once(n, m):
         return (_some_at_once(problem, m) if n > max(LAPACK_SIZE, 2 * m) else None) or _all_at_once(problem, m)
     if isinstance(problem.matrix, SparseMatrix):
         return _sparse(problem, problem.matrix, m)

@@ -20,7 +20,7 @@ from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
 from lowfold.spectral import kernels
-from lowfold.spectral.eigen import solve
+from lowfold.spectral.eigen import dense_memory, solve
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
 from lowfold.spectral.problem import Centred, DenseMatrix, EigenProblem, Operator, StreamedMatrix
 from lowfold.spectral.rows import CentredRows, dense_rows, inverse_roots, roots, warn_of_zeros
@@ -177,7 +177,7 @@ class KernelPCA(Estimator):
         n = self.landmarks or n_samples
         matrix = n * n if n <= KEPT_SIZE else 0
         pieces = 3 * rows_in_work(n, self._threads) * n
-        return 8 * (matrix + pieces + n_samples * (2 * n_features + 200))
+        return 8 * (matrix + pieces + n_samples * (2 * n_features + 200)) + dense_memory(n, self.n_components)
 
     def _cheaper(self) -> str:
         return "Use landmarks=2000, float32 data, or fewer components."

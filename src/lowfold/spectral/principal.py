@@ -27,6 +27,7 @@ SINE = 1e-2  # wanted error of the subspace: the residual relative to the gap be
 AS_LARGE = 0.999  # of the largest entry: two that are equal, as those of two standardised features, differ by rounding
 MEASURED = 1e-4  # of the largest eigenvalue, below which those from float32 products have no digits left
 NOTHING = 64 * np.finfo(float).eps  # of the sum of the sizes of terms: what rounding can make of nothing
+ROWS_AT_ONCE = 256
 ROUNDING = 1e-12  # of an eigenvalue: no residual can be made smaller
 
 
@@ -175,7 +176,9 @@ def by_power(X: CentredMatrix, m: int, rng: np.random.Generator) -> Eigenpairs:
             b, before = _beside(vectors, Ab), residual
         worst = max(worst, residual / max(values[0], TINY)) if j < m else worst
         vectors[:, j] = b
-        A -= np.outer(values[j] * b, b)
+        for begin in range(0, len(A), ROWS_AT_ONCE):  # no second square matrix
+            rows = slice(begin, begin + ROWS_AT_ONCE)
+            A[rows] -= np.outer(values[j] * b[rows], b)
     order = np.argsort(-values, kind="stable")
     values, vectors = np.maximum(values, 0)[order] * total, vectors[:, order]
     if n >= D and X.single and values[m - 1] < MEASURED * values[0]:
