@@ -132,7 +132,7 @@ class DirectionIndex(NeighborIndex):
             places = (np.searchsorted(self._directed, points) for points in (a[in_a], b[in_b]))
             i, j, distance = self._index.closest_pair(*places)
             i, j = int(self._directed[i]), int(self._directed[j])
-            if not issparse(self._X):  # as unit vectors in float64 have it
+            if distance < CLOSE and self._X.dtype == np.float32 and not issparse(self._X):  # as float64 has it
                 u, v = _in_float64(self._X[[i, j]], self._centred, self._threads)
                 distance = float(self._X.dtype.type(np.square(u - v).sum() / 2))
             pairs.append((distance, i, j))
