@@ -122,3 +122,11 @@ def test_models_of_sparse_rows_are_stored_and_read(metric, tmp_path):
         save(model, tmp_path / "model.lowfold")
         there, here = load(tmp_path / "model.lowfold").transform(new), model.transform(new)
         assert same_bits(np.asarray(getattr(there, "data", there)), np.asarray(getattr(here, "data", here)))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_ties_of_whole_numbers_are_decided_by_index_as_among_dense_rows(metric):
+    X = np.random.default_rng(0).integers(0, 10, (700, 100)).astype(float)
+    sparse, dense = (build_index(data, metric=metric).query(None, 16) for data in (csr_array(X), X))
+    np.testing.assert_array_equal(sparse.indices, dense.indices)
+    np.testing.assert_allclose(sparse.distances, dense.distances, rtol=1e-15)

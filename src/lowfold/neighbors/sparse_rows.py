@@ -93,7 +93,7 @@ class SparseIndex(ExternalIndex):
 def row_lengths(differences: Any) -> NDArray[np.float64]:
     """Of sparse rows; none is lost because its squares leave the range of numbers."""
     largest = abs(differences).max(axis=1).toarray().ravel()
-    scale = np.where(largest > 0, largest, 1)
+    scale = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1))))  # powers of two: equal sums stay equal
     squares = np.square(differences.data / np.repeat(scale, np.diff(differences.indptr)))
     sums = np.bincount(np.repeat(np.arange(len(scale)), np.diff(differences.indptr)), squares, len(scale))
     return np.asarray(scale * np.sqrt(sums))
