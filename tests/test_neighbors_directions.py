@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import cloud
-from lowfold.neighbors.directions import DirectionIndex
+from lowfold.neighbors import directions
 from lowfold.neighbors.index import build_index
 
 
@@ -117,7 +117,8 @@ def test_float64_rows_are_centred_and_measured_before_they_are_rounded(metric):
 
 
 def test_rows_that_float32_tells_apart_are_searched_for_once(monkeypatch):
-    monkeypatch.setattr(DirectionIndex, "_rounded", None)  # of float64 alone
+    monkeypatch.setattr(directions, "rounded", None)  # of float64 alone
+    monkeypatch.setattr(directions, "with_rows", None)
     X = cloud(400, 12).astype(np.float32)
     index = build_index(X, metric="cosine", search="exact")
     index.query(None, 5)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from lowfold.backend import blas, stopping
 
@@ -52,23 +53,26 @@ def in_pieces(work: Callable[[slice], None], n: int, threads: int, height: int =
 
     pool = ThreadPoolExecutor(threads)
     try:
-        with blas.single_threaded():
+        with ctrl_c_as_such(), blas.single_threaded():
             for _ in pool.map(begin, pieces):
                 stopping.check()
-    except RuntimeError as error:
-        if _interrupted(error):
-            raise KeyboardInterrupt from None
-        raise
     finally:
         ended.set()
         pool.shutdown(cancel_futures=True)
 
 
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: in the middle of taking a lock it ends in one of releasing it twice."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__context__
-    return error is not None
+@contextmanager
+def ctrl_c_as_such() -> Iterator[None]:
+    """While threads are waited for: in the middle of taking a lock Ctrl-C ends in an error of releasing it twice."""
+    try:
+        yield
+    except RuntimeError as error:
+        behind: BaseException | None = error
+        while behind is not None:
+            if isinstance(behind, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            behind = behind.__context__
+        raise
 
 
 def rows_in_work(n: int, threads: int) -> int:

@@ -47,17 +47,17 @@ def orthonormal(A: Block) -> tuple[Block, Block]:
         np.fill_diagonal(V, 1)
         R[begin:, begin:end] = np.triu(reflections)
         T = joint(V, lengths)
-        _reflect(V, T.T, R[begin:, end:])
+        reflect_inplace(V, T.T, R[begin:, end:])
         done.append((V, T))
     Q = np.eye(n, min(n, m), order="F")
     for V, T in reversed(done):
         begin = n - len(V)
-        _reflect(V, T, Q[begin:, begin:])
-    return np.ascontiguousarray(Q), R[: min(n, m)]
+        reflect_inplace(V, T, Q[begin:, begin:])
+    return np.ascontiguousarray(Q, A.dtype), R[: min(n, m)].astype(A.dtype, copy=False)
 
 
 def solve_positive(K: Block, B: Block) -> Block:
-    """K^-1 B for a symmetric positive definite K that one step is enough to factor (5,000 rows: a second)."""
+    """K^-1 B for a symmetric positive definite K that one step is enough to factor (3,000 rows: 0.4 s)."""
     factor = scipy.linalg.cho_factor(K)
     out = np.empty(B.shape)
     for columns in _columns(B.shape[1], 2.0 * K.size):
@@ -74,7 +74,7 @@ def joint(V: Block, lengths: Block) -> Block:
     return T
 
 
-def _reflect(V: Block, T: Block, rows: Block) -> None:
+def reflect_inplace(V: Block, T: Block, rows: Block) -> None:
     """rows <- (I - V T V^T) rows."""
     for columns in _columns(rows.shape[1], 4.0 * V.size):
         part = rows[:, columns]

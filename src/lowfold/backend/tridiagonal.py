@@ -54,7 +54,7 @@ def _solve(diagonal: Vector, beside: Vector, wanted: slice) -> tuple[Vector, Blo
     z = np.r_[Q_upper[-1], np.copysign(1.0, b) * Q_lower[0]] / np.sqrt(2)
     halves = _Halves(Q_upper, Q_lower)
     del Q_upper, Q_lower  # a quarter of the memory each
-    return _joined(_deflated(np.r_[upper, lower], z, 2 * abs(b), halves), halves, wanted)
+    return _joined(_deflate_inplace(np.r_[upper, lower], z, 2 * abs(b), halves), halves, wanted)
 
 
 class _Halves:
@@ -65,7 +65,7 @@ class _Halves:
         self.Q = np.zeros((n, n), order="F")
         self.rows = slice(0, half), slice(half, n)
         for rows, part in zip(self.rows, (upper, lower), strict=True):
-            _take(part, np.arange(len(part)), self.Q[rows, rows])
+            _take_inplace(part, np.arange(len(part)), self.Q[rows, rows])
         here = np.arange(n) < half
         self.used = here, ~here
 
@@ -80,11 +80,11 @@ class _Halves:
     def taken(self, rows: slice, columns: NDArray[np.intp]) -> Block:
         """A copy of some rows and columns."""
         copy = np.empty((rows.stop - rows.start, len(columns)), order="F")
-        _take(self.Q[rows], columns, copy)
+        _take_inplace(self.Q[rows], columns, copy)
         return copy
 
 
-def _take(A: Block, columns: NDArray[np.intp], out: Block) -> None:
+def _take_inplace(A: Block, columns: NDArray[np.intp], out: Block) -> None:
     for piece in _slices(len(columns), len(A)):
         out[:, piece] = A[:, columns[piece]]
 
@@ -101,8 +101,8 @@ class _Sum:
     known_columns: NDArray[np.intp]
 
 
-def _deflated(d: Vector, z: Vector, rho: float, halves: _Halves) -> _Sum:
-    """The sum without what rounding would hide.
+def _deflate_inplace(d: Vector, z: Vector, rho: float, halves: _Halves) -> _Sum:
+    """The sum without what rounding would hide; d, z and the columns are changed.
 
     Where rho z_i is nothing, d_i is an eigenvalue; so it is where d_i and d_j are so close that their columns can be
     turned until z_i is.
@@ -168,11 +168,11 @@ def _roots(part: _Sum) -> _Roots:
     n = len(part.d)
     roots = _Roots(np.arange(n), np.empty(n))
     for piece in _slices(n, n):
-        _find(part, roots, np.arange(n)[piece])
+        _find_inplace(part, roots, np.arange(n)[piece])
     return roots
 
 
-def _find(part: _Sum, roots: _Roots, j: NDArray[np.intp]) -> None:
+def _find_inplace(part: _Sum, roots: _Roots, j: NDArray[np.intp]) -> None:
     """Fills in the roots j by rational interpolation, within brackets that shrink.
 
     Bunch, Nielsen, Sorensen (1978): the terms up to d_j are taken for r + s / (d_j - lam), those behind for the same
@@ -198,11 +198,11 @@ def _find(part: _Sum, roots: _Roots, j: NDArray[np.intp]) -> None:
         step = _interpolated(delta, value, _split(terms, j), j)
         new = at + step
         new = np.where((new > low) & (new < high), new, (low + high) / 2)
-        open_ = np.abs(value) > NOTHING * (1 / part.rho - lower + upper)
-        open_ &= np.abs(new - at) > EPS * np.abs(at)
-        if not open_.any():
+        unknown = np.abs(value) > NOTHING * (1 / part.rho - lower + upper)
+        unknown &= np.abs(new - at) > EPS * np.abs(at)
+        if not unknown.any():
             break
-        j, at, low, high = j[open_], new[open_], low[open_], high[open_]
+        j, at, low, high = j[unknown], new[unknown], low[unknown], high[unknown]
 
 
 def _split(terms: Block, j: NDArray[np.intp]) -> tuple[Vector, Vector]:

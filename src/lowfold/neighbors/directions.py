@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from scipy.sparse import csr_matrix, issparse
 from lowfold.backend import native, resources
 from lowfold.neighbors.duplicates import rows_index
 from lowfold.neighbors.engines import Exact, resolve
-from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, without_self
+from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, rounded, with_rows, without_self
 from lowfold.neighbors.sparse_rows import SparseIndex, row_lengths
 from lowfold.types import Floats, Neighbors
 
@@ -92,24 +91,14 @@ class DirectionIndex(NeighborIndex):
         ask: the neighbours of some of the rows in an index of unit vectors in float64.
         """
         if found.distances.dtype != self._X.dtype:
-            return self._rounded(found)
+            return rounded(found, self._X.dtype)
         second = found.distances[:, min(1, found.k - 1)]
         doubtful = np.flatnonzero((second < CLOSE) & (exact and self._X.dtype == np.float32))
         if not len(doubtful):
             return found
         units = _in_float64(self._X[self._directed], self._centred, self._threads)
         wide = rows_index(units, "cosine", Settings(search="exact", n_jobs=self._threads))
-        sharp = self._rounded(ask(wide, doubtful))
-        indices, distances = found.indices.copy(), found.distances.copy()
-        indices[doubtful], distances[doubtful] = sharp.indices, sharp.distances
-        return dataclasses.replace(found, indices=indices, distances=distances)
-
-    def _rounded(self, found: Neighbors) -> Neighbors:
-        """In the type of the rows, in which more distances may be equal."""
-        distances = found.distances.astype(self._X.dtype)
-        order = np.lexsort((found.indices, distances), axis=1)
-        indices, distances = (np.take_along_axis(values, order, 1) for values in (found.indices, distances))
-        return dataclasses.replace(found, indices=indices, distances=distances)
+        return with_rows(found, doubtful, ask(wide, doubtful))
 
     def _merged(self, indices: Any, distances: Any, k: int, recall: float) -> Neighbors:
         """The nearest k of those found and of the points without direction."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,6 +95,22 @@ def lowest_entry(D: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int,
     """The smallest entry of the matrix D of distances between a and b, as (i, j, distance)."""
     row, column = np.unravel_index(int(np.argmin(D)), D.shape)
     return int(a[row]), int(b[column]), float(D[row, column])
+
+
+def rounded(found: Neighbors, dtype: Any) -> Neighbors:
+    """The same with distances in another type, in which more of them may be equal: those go by index."""
+    distances = found.distances.astype(dtype)
+    order = np.lexsort((found.indices, distances), axis=1)
+    indices, distances = (np.take_along_axis(values, order, 1) for values in (found.indices, distances))
+    return dataclasses.replace(found, indices=indices, distances=distances)
+
+
+def with_rows(found: Neighbors, rows: NDArray[np.intp], others: Neighbors) -> Neighbors:
+    """Those found, with the neighbours of some rows as others are, in the same type."""
+    indices, distances = found.indices.copy(), found.distances.copy()
+    others = rounded(others, distances.dtype)
+    indices[rows], distances[rows] = others.indices, others.distances
+    return dataclasses.replace(found, indices=indices, distances=distances)
 
 
 def without_self(neighbors: Neighbors, points: NDArray[np.intp] | None = None) -> Neighbors:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.engines import Cells, resolve
-from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries
+from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, with_rows
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -57,14 +57,13 @@ class RowsIndex(NeighborIndex):
         rows = given.astype(self._X.dtype)
         found = self.nearest(rows, min(k + self._is_exact, self.n))  # one more, to see whether it might be the last
         moved = self._moved(given, rows, found.distances)
-        indices, distances = found.indices[:, :k].copy(), found.distances[:, :k].copy()
-        if len(moved):
-            settings = Settings(search="exact", n_jobs=self._threads)
-            wide = SpatialIndex(self._X.astype(np.float64), self._metric, settings).nearest(given[moved], k)
-            distances[moved] = wide.distances  # rounded at the end, not at the beginning
-            order = np.lexsort((wide.indices, distances[moved]), axis=1)
-            indices[moved] = np.take_along_axis(wide.indices, order, 1)
-        return Neighbors(indices, distances, self.n, found.recall)
+        first = np.s_[:, :k]
+        found = dataclasses.replace(found, indices=found.indices[first].copy(), distances=found.distances[first].copy())
+        if not len(moved):
+            return found
+        settings = Settings(search="exact", n_jobs=self._threads)
+        wide = SpatialIndex(self._X.astype(np.float64), self._metric, settings)
+        return with_rows(found, moved, wide.nearest(given[moved], k))  # rounded at the end, not at the beginning
 
     @property
     @abstractmethod

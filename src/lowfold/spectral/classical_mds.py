@@ -96,8 +96,7 @@ class ClassicalMDS(Estimator):
         found = min(self.n_components, D, n)
         with watch.stage("eigenvectors"), blas.single_threaded():
             X = centred(data.values, self._threads)
-            solve_rows = functools.partial(by_covariance, threads=self._threads)
-            pairs = resolved(X, solve_rows(X, found), solve_rows)
+            pairs = resolved(X, found, functools.partial(by_covariance, threads=self._threads))
         missing = self.n_components - found  # there are no more directions: their coordinates are 0
         warn_of_zeros(self.n_components, found, f"X has {D} features and {n} samples")
         basis = np.pad(with_canonical_signs(pairs.vectors), ((0, 0), (0, missing)))

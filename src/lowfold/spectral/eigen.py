@@ -50,8 +50,8 @@ def factor_memory(n: int, k: int) -> int:
 
 
 def dense_memory(n: int, m: int) -> int:
-    """The bytes, beside the matrix, for m of n vectors that are found all at once; 0 where they are not."""
-    return 4 * 8 * n * n if _is_at_once(n, m) else 0
+    """The bytes, beside the matrix, for m of n vectors that are found all at once; 0 where they are not, or are few."""
+    return 4 * 8 * n * n if n > DENSE_SIZE and _is_at_once(n, m) else 0
 
 
 def _is_at_once(n: int, m: int) -> bool:

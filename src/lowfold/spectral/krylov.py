@@ -85,34 +85,69 @@ def largest(times: Times, start: Block, m: int, limits: Limits, within: Times = 
         products += 1
         projected = V.T @ AQ
         T = bordered(T, projected)
-        values, rotation = scipy.linalg.eigh(T)
-        values, rotation = values[::-1], rotation[:, ::-1]
         added, R = extension(V, AQ - V @ projected, float(np.linalg.norm(projected)))
-        wanted = min(m, size)
-        errors = np.linalg.norm(R @ rotation[size - newest :, : m + 1], axis=0)
-        residuals, gap = errors[:wanted], gap_behind(values, wanted)
-        rounding = 50 * limits.precision * float(np.abs(values).max(initial=0.0))
-        # The value behind the last one wanted must be known too, or the gap would be taken for too large.
-        small = bool(residuals.max() <= max(limits.accuracy * gap, rounding) and errors[-1] <= max(gap / 4, rounding))
+        read = _read_off(T, R, m, limits)
         if added.shape[1] == 0 and size < min(m, n):
-            added = _apart(V, min(width, n - size), within)  # A maps V into itself, and there are others beside it
+            added = _with_another(V, added, width, within)  # A maps V into itself, and there are others beside it
         exhausted = added.shape[1] == 0
-        found = (small and size > m and products >= least) or exhausted
-        if found and largest_group(values[:m], rounding / 25) >= copies and size + added.shape[1] < n:
+        found = (read.small and size > m and products >= least) or exhausted
+        if found and read.largest_group(m) >= copies and size + added.shape[1] < n:
             # Of an eigenvalue, a block of vectors holds as many copies as it has columns: there may be more.
-            V_added = np.hstack([V, added.astype(V.dtype)])
-            added = np.hstack([added, _apart(V_added, min(width, n - V_added.shape[1]), within)])
+            added = _with_another(V, added, width, within)
             copies, least, found = copies + width, products + SEARCH, False
         if found or products >= limits.products:
-            vectors = steps.product(V, rotation[:, : m + limits.guards].astype(V.dtype))
-            following = float(values[wanted]) if size > wanted else -np.inf
-            return Ritz(values[:wanted], vectors, residuals, gap, products, small or exhausted, following)
+            vectors = steps.product(V, read.rotation[:, : m + limits.guards].astype(V.dtype))
+            return read.ritz(m, vectors, products, exhausted)
         if size + added.shape[1] > basis.shape[1]:
-            basis[:, :keep] = steps.product(V, rotation[:, :keep].astype(V.dtype))
-            T, size = np.diag(values[:keep]), keep
+            basis[:, :keep] = steps.product(V, read.rotation[:, :keep].astype(V.dtype))
+            T, size = np.diag(read.values[:keep]), keep
         newest = added.shape[1]
         basis[:, size : size + newest] = added
         size += newest
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """All eigenvalues of T, falling, and its eigenvectors; the residuals of those wanted, the gap behind them, the
+    rounding of a product, and whether the residuals are small enough."""
+
+    values: NDArray[np.float64]
+    rotation: Block
+    residuals: NDArray[np.float64]
+    gap: float
+    rounding: float
+    small: bool
+
+    def largest_group(self, m: int) -> int:
+        """How many of the first m values are equal, at most, with another one behind them."""
+        values = self.values[:m]
+        breaks = np.flatnonzero(-np.diff(values) > np.maximum(GROUP * np.abs(values[1:]), 2 * self.rounding)) + 1
+        return int(np.diff(breaks, prepend=0).max(initial=0))
+
+    def ritz(self, m: int, vectors: Block, products: int, exhausted: bool) -> Ritz:
+        """The first m, with vectors that have been made of the basis."""
+        following = float(self.values[m]) if len(self.values) > m else -np.inf
+        converged = self.small or exhausted
+        return Ritz(self.values[:m], vectors, self.residuals, self.gap, products, converged, following)
+
+
+def _read_off(T: Block, R: Block, m: int, limits: Limits) -> _Reading:
+    """The eigenpairs of T = V^T A V, and what A times the newest block left beside V says of them."""
+    values, rotation = scipy.linalg.eigh(T)
+    values, rotation = values[::-1], rotation[:, ::-1]
+    wanted = min(m, len(T))
+    errors = np.linalg.norm(R @ rotation[len(T) - R.shape[1] :, : m + 1], axis=0)
+    residuals, gap = errors[:wanted], gap_behind(values, wanted)
+    rounding = limits.precision * float(np.abs(values).max(initial=0.0))
+    # The value behind the last one wanted must be known too, or the gap would be taken for too large.
+    known = residuals.max() <= max(limits.accuracy * gap, 50 * rounding) and errors[-1] <= max(gap / 4, 50 * rounding)
+    return _Reading(values, rotation, residuals, gap, rounding, bool(known))
+
+
+def _with_another(V: Block, added: Block, width: int, within: Times) -> Block:
+    """What is added to V, and as many vectors as a block has at right angles to both."""
+    both = np.hstack([V, added.astype(V.dtype)])
+    return np.hstack([added, _apart(both, min(width, len(V) - both.shape[1]), within)])
 
 
 def bordered(T: Block, products: Block) -> Block:
@@ -124,12 +159,6 @@ def bordered(T: Block, products: Block) -> Block:
     whole[old:, :old] = products[:old].T
     whole[old:, old:] = symmetric(products[old:])
     return whole
-
-
-def largest_group(values: NDArray[np.float64], rounding: float) -> int:
-    """How many of these falling values are equal, at most, with another one behind them."""
-    breaks = np.flatnonzero(-np.diff(values) > np.maximum(GROUP * np.abs(values[1:]), rounding)) + 1
-    return int(np.diff(breaks, prepend=0).max(initial=0))
 
 
 def gap_behind(values: NDArray[np.float64], m: int) -> float:

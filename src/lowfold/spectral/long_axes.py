@@ -22,13 +22,12 @@ NOTHING = (64 * np.finfo(float).eps) ** 2  # of the squares of all numbers: what
 COLUMNS = 256  # that a square matrix is written by
 
 Block = NDArray[np.float64]
+Solve: TypeAlias = Callable[[CentredMatrix, int], Eigenpairs]  # the m largest eigenpairs
 
 
-Solve: TypeAlias = Callable[[CentredMatrix, int], Eigenpairs]
-
-
-def resolved(X: CentredMatrix, pairs: Eigenpairs, solve: Solve) -> Eigenpairs:
-    """The same, with those far smaller than the first as the data beside its axis have them."""
+def resolved(X: CentredMatrix, m: int, solve: Solve) -> Eigenpairs:
+    """The m largest eigenpairs, those far smaller than the first as the data beside its axis have them."""
+    pairs = solve(X, m)
     return _resolved(X, pairs, solve, NOTHING * (pairs.total + X.shape[0] * float(X.mean @ X.mean)))
 
 

@@ -20,7 +20,7 @@ from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.spectral.centred import CentredMatrix, centred
-from lowfold.spectral.eigen import DENSE_SIZE, dense_memory
+from lowfold.spectral.eigen import dense_memory
 from lowfold.spectral.krylov import BLOCK, WIDE_ROOM
 from lowfold.spectral.long_axes import resolved
 from lowfold.spectral.principal import (
@@ -98,7 +98,7 @@ class PCA(Estimator):
         m = self.n_components
         if solver in ("covariance", "lanczos"):
             solve = by_lanczos if solver == "lanczos" else functools.partial(by_covariance, threads=self._threads)
-            return resolved(X, solve(X, m), solve)
+            return resolved(X, m, solve)
         rng = np.random.default_rng(seed_of(self.random_state))
         return measured(X, (by_randomized if solver == "randomized" else by_power)(X, m, rng))
 
@@ -151,11 +151,10 @@ class PCA(Estimator):
         if solver == "randomized":
             return kept + 4 * 8 * (m + 10) * (n + D)
         if solver == "lanczos":
-            square = 8 * small**2 + dense_memory(small, m) if dense_memory(small, m) else 0
             basis = 8 * (small * (3 * m + 2 * WIDE_ROOM) + 2 * BLOCK * (n + D))
-            return kept + basis + square + 16 * n * (stored or 0)
+            return kept + basis + dense_memory(small, m) + 16 * n * (stored or 0)
         gram = 2 * 8 * n * (D if stored is None else stored) if n < D else 0
-        return kept + 3 * 8 * small**2 + gram + (dense_memory(small, m) if small > DENSE_SIZE else 0)
+        return kept + 3 * 8 * small**2 + gram + dense_memory(small, m)
 
     def _cheaper(self) -> str:
         return "Use solver='lanczos', which needs no square matrix for few components, or fewer components."

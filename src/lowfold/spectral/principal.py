@@ -27,7 +27,7 @@ SINE = 1e-2  # wanted error of the subspace: the residual relative to the gap be
 AS_LARGE = 0.999  # of the largest entry: two that are equal, as those of two standardised features, differ by rounding
 MEASURED = 1e-4  # of the largest eigenvalue, below which those from float32 products have no digits left
 NOTHING = 64 * np.finfo(float).eps  # of the sum of the sizes of terms: what rounding can make of nothing
-ROWS_AT_ONCE = 256
+ROWS_AT_ONCE = 256  # of a matrix that are deflated
 ROUNDING = 1e-12  # of an eigenvalue: no residual can be made smaller
 
 
@@ -65,27 +65,27 @@ def by_covariance(X: CentredMatrix, m: int, threads: int) -> Eigenpairs:
     if n >= D and X.single and found.values[-1] < MEASURED * found.values[0]:
         A, total = _scaled(X.precise().scatter())
         found = _solved(A, m, threads)
-    values, vectors = np.maximum(found.values, 0), found.vectors
-    if n < D:
-        vectors = _orthonormal(X.transposed_times(vectors))
-    residual = float(found.residuals.max() / max(values[0], np.finfo(float).tiny))
-    gap = found.gap * total if m < len(A) else None
-    return Eigenpairs(values * total, vectors, total, residual, gap, found.products)
+    return _of_data(X, found, total)
 
 
 def by_lanczos(X: CentredMatrix, m: int) -> Eigenpairs:
     """The same from products with the data, where a square matrix has no place or takes too long."""
     total = X.sum_of_squares() or 1.0
     found = solve(EigenProblem(_Products(X, total)), m)
+    pairs = _of_data(X, found, total)
+    if X.single and (pairs.values[-1] < MEASURED * pairs.values[0] or not pairs.converged):
+        return by_lanczos(X.precise(), m)
+    return _said("lanczos", pairs)
+
+
+def _of_data(X: CentredMatrix, found: Spectrum, total: float) -> Eigenpairs:
+    """The eigenpairs of Xc^T Xc, from those of the smaller square matrix divided by the sum of its eigenvalues."""
     values, vectors = np.maximum(found.values, 0), found.vectors
     if X.shape[0] < X.shape[1]:
         vectors = _orthonormal(X.transposed_times(vectors))
     residual = float(found.residuals.max() / max(values[0], TINY))
-    gap = found.gap * total if m < min(X.shape) else None
-    pairs = Eigenpairs(values * total, vectors, total, residual, gap, found.products)
-    if X.single and (values[-1] < MEASURED * values[0] or not pairs.converged):
-        return by_lanczos(X.precise(), m)
-    return _said("lanczos", pairs)
+    gap = found.gap * total if len(values) < min(X.shape) else None
+    return Eigenpairs(values * total, vectors, total, residual, gap, found.products)
 
 
 class _Products:
