@@ -21,7 +21,7 @@ USPS_SCALE = 1000  # the grey values -1 .. 1 are stored as thousandths
 def load(name: str, *, smoke: bool = False) -> NDArray[np.float32]:
     """The rows of a data set, C-contiguous float32; the first few of them for a smoke run.
 
-    mnist, flow_1m, glove_60k, usps, masscyt_thymus as stored, and mnist50: mnist reduced to 50 dimensions by PCA.
+    mnist, flow_1m, glove_60k, usps, masscyt_thymus, coil20 as stored, and mnist50: mnist in 50 dimensions by PCA.
     """
     X = _mnist50() if name == "mnist50" else _stored(name)
     if name == "usps":

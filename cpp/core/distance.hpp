@@ -36,10 +36,12 @@ inline T fold_lanes(typename VectorOf<T, BYTES>::type v, const Step& step) {
     }
 }
 
-/// Folds step(sum, x_p - y_p) over two rows, in lanes p mod WIDTH and then over the lanes. Zeros behind both rows would
-/// change nothing: padded rows give the same bits, without the last step.
+/// Terms of a lane that are added up one after another: a sum of many columns is one of such sums, which rounds less.
+inline constexpr std::size_t TERMS_OF_LANE = 64;
+
+/// Folds step(sum, x_p - y_p) over two rows, each of the lanes p mod WIDTH by itself.
 template <class T, class Step>
-inline T fold_differences(const T* x, const T* y, std::size_t dimensions, const Step& step) {
+[[gnu::always_inline]] inline Wide<T> fold_columns(const T* x, const T* y, std::size_t dimensions, const Step& step) {
     Wide<T> sum{};
     std::size_t p = 0;
     for (; p + WIDTH<T> <= dimensions; p += WIDTH<T>) sum = step(sum, load<Wide<T>>(x + p) - load<Wide<T>>(y + p));
@@ -49,6 +51,16 @@ inline T fold_differences(const T* x, const T* y, std::size_t dimensions, const 
         std::copy_n(y + p, dimensions - p, rest[1]);
         sum = step(sum, load<Wide<T>>(rest[0]) - load<Wide<T>>(rest[1]));
     }
+    return sum;
+}
+
+/// The same over the lanes too. Zeros behind both rows would change nothing: padded rows give the same bits.
+template <class T, class Step>
+inline T fold_differences(const T* x, const T* y, std::size_t dimensions, const Step& step) {
+    constexpr std::size_t COLUMNS = TERMS_OF_LANE * WIDTH<T>;
+    Wide<T> sum = fold_columns(x, y, std::min(dimensions, COLUMNS), step);
+    for (std::size_t p = COLUMNS; p < dimensions; p += COLUMNS)
+        sum = step.join(sum, fold_columns(x + p, y + p, std::min(dimensions - p, COLUMNS), step));
     return fold_lanes<T, 64>(sum, step);
 }
 

@@ -20,9 +20,12 @@ inline constexpr float INFINITE = std::numeric_limits<float>::infinity();
 /// Beyond this relative error scores say nothing: every reference is a candidate.
 inline constexpr float MOST_ERROR = 0.2f;
 
-/// Relative error of a float32 score of `dimensions` terms, the rounding of the coordinates to float32 included.
+/// Relative error of a float32 score of `dimensions` terms, the rounding of the coordinates to float32 and of the exact
+/// distance (distance.hpp) included.
 inline float float_error(std::size_t dimensions) {
-    return 2 * (static_cast<float>(dimensions) + 8) * std::numeric_limits<float>::epsilon();
+    const std::size_t roundings =
+        dimensions <= SEGMENT ? dimensions : SEGMENT + GROUP / SEGMENT + dimensions / GROUP + 1;
+    return 2 * (static_cast<float>(roundings) + 8) * std::numeric_limits<float>::epsilon();
 }
 
 /// By how much scores may be off besides, since products of tiny numbers are rounded to multiples of 2^-149.
@@ -40,24 +43,34 @@ struct FloatEngine {
     static std::size_t row_units(std::size_t dimensions) { return dimensions; }
 
     static float size(const float* x, std::size_t dimensions) {
-        double sum = 0;
-        for (std::size_t p = 0; p < dimensions; ++p) {
-            const double value = std::abs(x[p]);
+        constexpr std::size_t CHAINS = 8;  // of additions, none of which waits for another
+        double sums[CHAINS] = {};
+        const auto take = [](double& sum, double value) {
             if constexpr (INNER)
                 sum += value * value;
             else if constexpr (std::is_same_v<Operation, SumOfDifferences>)
-                sum += value;
+                sum += std::abs(value);
             else
-                sum = std::max(sum, value);
-        }
-        return static_cast<float>(sum);
+                sum = std::max(sum, std::abs(value));
+        };
+        std::size_t p = 0;
+        for (; p + CHAINS <= dimensions; p += CHAINS)
+            for (std::size_t c = 0; c < CHAINS; ++c) take(sums[c], x[p + c]);
+        for (; p < dimensions; ++p) take(sums[0], x[p]);
+        for (std::size_t c = 1; c < CHAINS; ++c) sums[0] = Operation::join(sums[0], sums[c]);
+        return static_cast<float>(sums[0]);
     }
 
-    /// Both return the point's scale.
-    static float pack_column(Unit* panel, int lane, const float* y, std::size_t dimensions) {
-        copy_strided(y, dimensions, panel + lane, PANEL<float>);
-        return 1;
+    /// Packs `count` points, the rows of y, into the first columns of a panel, and their scales.
+    static void pack_columns(Unit* panel, int count, const float* y, std::size_t dimensions, float* scales) {
+        for (std::size_t p = 0; p < dimensions; p += GROUP)  // so many columns of a panel stay in the cache
+            for (int lane = 0; lane < count; ++lane)
+                copy_strided(y + lane * dimensions + p, std::min(dimensions - p, GROUP),
+                             panel + p * PANEL<float> + lane, PANEL<float>);
+        std::fill_n(scales, count, 1.0f);
     }
+
+    /// Returns the point's scale.
     static float prepare_row(Unit* to, const float* x, std::size_t dimensions) {
         std::copy_n(x, dimensions, to);
         return 1;
@@ -66,7 +79,13 @@ struct FloatEngine {
     template <int ROWS>
     static void score(const Unit* rows, const float*, const Unit* panel, const float* sizes, const float*,
                       std::size_t depth, float error, Vec<float> (&scores)[ROWS][TILE_VECTORS]) {
-        accumulate<Operation>(rows, panel, depth, scores);
+        accumulate_all<Operation>(rows, panel, depth, scores);
+        finish(sizes, error, scores);
+    }
+
+    /// From the sums over all columns to scores.
+    template <int ROWS>
+    static void finish(const float* sizes, float error, Vec<float> (&scores)[ROWS][TILE_VECTORS]) {
 #pragma GCC unroll 2
         for (int v = 0; v < TILE_VECTORS; ++v) {
             const auto bias = load<Vec<float>>(sizes + v * LANES<float>) * (INNER ? (1 - error) / 2 : -error / 2);
@@ -100,14 +119,16 @@ struct ByteEngine {
         return largest > VANISHING ? largest / LARGEST : 1;
     }
 
-    static float pack_column(Unit* panel, int lane, const float* y, std::size_t dimensions) {
-        const float s = scale(y, dimensions), inverse = 1 / s;
+    static void pack_columns(Unit* panel, int count, const float* y, std::size_t dimensions, float* scales) {
         auto* bytes = reinterpret_cast<std::uint8_t*>(panel);
-        for (std::size_t p = 0; p < 4 * depth(dimensions); ++p) {
-            const float value = p < dimensions ? std::nearbyintf(y[p] * inverse) : 0;
-            bytes[(p / 4 * PANEL<float> + lane) * 4 + p % 4] = static_cast<std::uint8_t>(value + OFFSET);
+        for (int lane = 0; lane < count; ++lane, y += dimensions) {
+            scales[lane] = scale(y, dimensions);
+            const float inverse = 1 / scales[lane];
+            for (std::size_t p = 0; p < 4 * depth(dimensions); ++p) {
+                const float value = p < dimensions ? std::nearbyintf(y[p] * inverse) : 0;
+                bytes[(p / 4 * PANEL<float> + lane) * 4 + p % 4] = static_cast<std::uint8_t>(value + OFFSET);
+            }
         }
-        return s;
     }
     static float prepare_row(Unit* to, const float* x, std::size_t dimensions) {
         const float s = scale(x, dimensions), inverse = 1 / s;

@@ -5,12 +5,15 @@
 
 #include "knn.hpp"
 #include "ranking.hpp"
+#include "wide_sums.hpp"
 
 namespace lowfold {
 
 /// One thread's work space for a batch.
 template <class T, class Engine, class Operation>
 struct CellIndex<T, Engine, Operation>::Batch {
+    static constexpr bool WIDE = std::is_same_v<Engine, FloatEngine<Operation>>;  // bytes take a quarter of the room
+
     const CellIndex& index;
     const Request<T>& request;
     bool everywhere;     // each row visits each cell
@@ -25,14 +28,17 @@ struct CellIndex<T, Engine, Operation>::Batch {
     Buffer<float> own;        // of a row: its score at the home centroid, rounded up
     Buffer<float> from_home;  // and the distance to that
     Buffer<std::int32_t> visitors;
-    Buffer<T> points;  // the queries as they came, padded
+    Buffer<T> copied;              // new queries, padded
+    std::vector<const T*> points;  // the queries as they came, padded
     std::vector<Rank<T>> ranked;
     std::vector<char> stays;
+    std::unique_ptr<WideSums<Operation>> wide;  // of points of many columns
+    Worker* worker = nullptr;                   // whose batch this is now
 
     Batch(const CellIndex& index, const Request<T>& request, std::size_t capacity)
         : index(index),
           request(request),
-          everywhere(request.alpha == INFINITE),
+          everywhere(request.alpha == INFINITE || index.cells() == 1),
           self(!request.queries.data),
           wanted(request.k + self),
           error((self ? index.error_ : index.query_error_) * request.caution),
@@ -44,40 +50,52 @@ struct CellIndex<T, Engine, Operation>::Batch {
           own(stride),
           from_home(stride),
           visitors(stride + LANES<float>),
-          points(capacity * index.padded_) {
-        std::fill(points.begin(), points.end(), T{});
+          copied(self ? 0 : capacity * index.padded_),
+          points(capacity) {
+        std::fill(copied.begin(), copied.end(), T{});
         std::fill(scores.begin(), scores.end(), 0.0f);
         std::fill(own.begin(), own.end(), 0.0f);
         std::fill(from_home.begin(), from_home.end(), 0.0f);
+        if (WIDE && WideSums<Operation>::worthwhile(index.dimensions_))
+            wide = std::make_unique<WideSums<Operation>>(capacity);
     }
 
     std::int32_t original(std::int32_t item) const { return request.subset ? request.subset[item] : item; }
 
     /// Answers rows items[0..count) of the request, all of home cell `home`.
-    void run(const std::int32_t* items, std::size_t count, std::size_t home, Worker& worker) {
-        for (std::size_t i = 0; i < count; ++i)
-            std::copy_n(self ? index.row(index.position_[original(items[i])]) : request.queries.row(items[i]),
-                        index.dimensions_, &points[i * index.padded_]);
-        const auto read = [&](std::size_t i, float* to) { index.frame_.read(&points[i * index.padded_], to); };
+    void run(const std::int32_t* items, std::size_t count, std::size_t home, Worker& its_worker) {
+        worker = &its_worker;
+        for (std::size_t i = 0; i < count; ++i) points[i] = self ? own_row(items[i]) : copy(i, items[i]);
+        const auto read = [&](std::size_t i, float* to) {
+            index.frame_.read(points[i], to);
+            worker->check_after(index.dimensions_);
+        };
         rows.assign(count, read);
         candidates.reset(count, rows.sizes.data(), error);
-        score_centroids(count, read, worker);
+        if (index.cells() > 1) score_centroids(count, read);
         if (!everywhere) find_home(count, home);
         std::fill(reach.begin(), reach.end(), -INFINITE);  // beyond the batch: visits nothing
         std::fill_n(reach.begin(), count, INFINITE);
         const std::int32_t* cells = &index.nearest_cells_[home * index.cells()];
         for (std::size_t c = 0; c < index.cells(); ++c) {
             if (const int visiting = find_visitors(home, cells[c])) visit(cells[c], visiting);
-            worker.check();
+            worker->check();
         }
         for (std::size_t i = 0; i < count; ++i) finish(static_cast<int>(i), items[i]);
     }
 
+    const T* own_row(std::int32_t item) const { return index.row(index.position_[original(item)]); }
+
+    const T* copy(std::size_t i, std::int32_t item) {
+        std::copy_n(request.queries.row(item), index.dimensions_, &copied[i * index.padded_]);
+        return &copied[i * index.padded_];
+    }
+
     /// d^2/2 or d to each centroid, into `scores`.
     template <class Read>
-    void score_centroids(std::size_t count, const Read& read, Worker& worker) {
+    void score_centroids(std::size_t count, const Read& read) {
         const typename Centroids<Operation>::PointPanels panels(Context{}, index.dimensions_, {0, count}, read);
-        index.centroids_->score(panels, worker, [&](std::size_t c, std::size_t column, Vec<float> found) {
+        index.centroids_->score(panels, *worker, [&](std::size_t c, std::size_t column, Vec<float> found) {
             store(&scores[c * stride + column], found);
         });
     }
@@ -108,9 +126,12 @@ struct CellIndex<T, Engine, Operation>::Batch {
     }
 
     void visit(std::size_t cell, int visiting) {
-        for (int first = 0; first < visiting; first += TILE_ROWS)
-            with_rows(std::min(visiting - first, TILE_ROWS),
-                      [&]<int ROWS>() { visit_tile<ROWS>(cell, &visitors[first]); });
+        if (wide)
+            visit_wide(cell, visiting);
+        else
+            for (int first = 0; first < visiting; first += TILE_ROWS)
+                with_rows(std::min(visiting - first, TILE_ROWS),
+                          [&]<int ROWS>() { visit_tile<ROWS>(cell, &visitors[first]); });
         for (int i = 0; i < visiting; ++i)
             if (candidates.worth_tightening(visitors[i])) tighten(visitors[i]);
     }
@@ -123,15 +144,52 @@ struct CellIndex<T, Engine, Operation>::Batch {
         const auto* interleaved = rows.template interleave<ROWS>(which, scales);
         for (int i = 0; i < ROWS; ++i) cuts[i] = candidates.cut(which[i]);
         score_tile<ROWS>(interleaved, scales, panels, begin, end, error, [&](std::size_t panel, auto& scores) {
-#pragma GCC unroll 16
-            for (int i = 0; i < ROWS; ++i) {
-                const auto cut = broadcast<Vec<float>>(cuts[i]);
-                const auto low = at_most(scores[i][0], cut), high = at_most(scores[i][1], cut);
-                if (low | high) [[unlikely]]
-                    cuts[i] = add(which[i], scores[i], low, high,
-                                  static_cast<std::int32_t>(panels.group_begin[cell] + (panel - begin) * PANEL<float>));
-            }
+            take(which, cuts, scores, panels.group_begin[cell] + (panel - begin) * PANEL<float>);
         });
+        worker->check_after(ROWS * (end - begin) * panels.depth);
+    }
+
+    /// The same of all visitors at once, for points of many columns.
+    void visit_wide(std::size_t cell, int visiting) {
+        if constexpr (WIDE) {
+            const auto& panels = *index.panels_;
+            const auto row = [&](std::size_t i) { return rows.prepared.data() + visitors[i] * rows.units; };
+            const std::size_t begin = panels.panel_begin[cell], end = panels.panel_begin[cell + 1];
+            for (std::size_t at = begin; at < end; at += WideSums<Operation>::MOST_PANELS) {
+                const std::size_t count = std::min(end - at, WideSums<Operation>::MOST_PANELS);
+                wide->make(visiting, row, panels.panel(at), count, panels.depth, *worker);
+                for (std::size_t j = 0; j < count; ++j)
+                    for (int first = 0; first < visiting; first += TILE_ROWS)
+                        with_rows(std::min(visiting - first, TILE_ROWS), [&]<int ROWS>() {
+                            take_wide<ROWS>(first, j, panels.sizes.data() + (at + j) * PANEL<float>,
+                                            panels.group_begin[cell] + (at + j - begin) * PANEL<float>);
+                        });
+            }
+        }
+    }
+
+    /// Takes in panel j of the sums, the first point of which is at a position, for the visitors from `first` on.
+    template <int ROWS>
+    void take_wide(int first, std::size_t j, const float* sizes, std::size_t position) {
+        Vec<float> scores[ROWS][TILE_VECTORS];
+        wide->read(first, j, scores);
+        Engine::finish(sizes, error, scores);
+        float cuts[ROWS];
+        for (int i = 0; i < ROWS; ++i) cuts[i] = candidates.cut(visitors[first + i]);
+        take(&visitors[first], cuts, scores, position);
+    }
+
+    /// Takes in a panel's points that are near enough.
+    template <int ROWS>
+    [[gnu::always_inline]] void take(const std::int32_t* which, float (&cuts)[ROWS],
+                                     const Vec<float> (&scores)[ROWS][TILE_VECTORS], std::size_t position) {
+#pragma GCC unroll 16
+        for (int i = 0; i < ROWS; ++i) {
+            const auto cut = broadcast<Vec<float>>(cuts[i]);
+            const auto low = at_most(scores[i][0], cut), high = at_most(scores[i][1], cut);
+            if (low | high) [[unlikely]]
+                cuts[i] = add(which[i], scores[i], low, high, static_cast<std::int32_t>(position));
+        }
     }
 
     /// Takes candidates in; returns the row's cut from now on.
@@ -159,11 +217,12 @@ struct CellIndex<T, Engine, Operation>::Batch {
 
     /// The exact distances of the positions, with the points' indices, into `ranked`.
     void measure(int row, const std::int32_t* positions, int count) {
-        const T* query = &points[row * index.padded_];
         ranked.resize(count);
-        for (int i = 0; i < count; ++i)
-            ranked[i] = Rank<T>(distance(index.metric_, query, index.row(positions[i]), index.padded_),
+        for (int i = 0; i < count; ++i) {
+            ranked[i] = Rank<T>(distance(index.metric_, points[row], index.row(positions[i]), index.padded_),
                                 index.order_[positions[i]]);
+            worker->check_after(index.padded_);
+        }
     }
 
     /// The nearest `wanted` candidates, nearest first, into `ranked`.
@@ -212,7 +271,8 @@ template <class T, class Engine, class Operation>
 void CellIndex<T, Engine, Operation>::search(const Context& context, const Request<T>& request) const {
     const auto answer = [&](const std::vector<std::size_t>& begin, const std::vector<std::int32_t>& items) {
         // A batch's lists stay within a few megabytes for any k.
-        const std::size_t capacity = std::clamp<std::size_t>((std::size_t{1} << 19) / (request.k + 8), 8, ROWS_AT_ONCE);
+        const std::size_t capacity =
+            std::clamp<std::size_t>((std::size_t{1} << 19) / (request.k + 8), 8, rows_at_once(dimensions_));
         std::vector<std::array<std::size_t, 3>> batches;
         for (std::size_t cell = 0; cell + 1 < begin.size(); ++cell)
             for (std::size_t at = begin[cell]; at < begin[cell + 1]; at += capacity)

@@ -13,6 +13,14 @@ inline constexpr std::size_t SAMPLE_PER_CELL = 40;
 inline constexpr std::size_t CROWDED = 4;  // a cell this many times the average is divided again
 inline constexpr int DIVISIONS = 3;
 inline constexpr std::size_t ROWS_AT_ONCE = 256;  // of a thread; one batch of queries
+/// Of those rows, at most: 16 megabytes of float32. With four times as many, rows of 50,000 columns take as long.
+inline constexpr std::size_t NUMBERS_AT_ONCE = std::size_t{1} << 22;
+
+/// Rows that one thread packs at a time, in whole panels.
+inline std::size_t rows_at_once(std::size_t dimensions) {
+    return std::clamp<std::size_t>(NUMBERS_AT_ONCE / dimensions, PANEL<float>, ROWS_AT_ONCE) / PANEL<float> *
+           PANEL<float>;
+}
 
 /// Centroids as interleaved rows, to be scored against panels of points, always in float32.
 template <class Operation>
@@ -79,22 +87,25 @@ template <class Operation, class Read>
 std::vector<std::int32_t> nearest_centroids(const Context& context, std::size_t n,
                                             const Centroids<Operation>& centroids, const Read& read) {
     std::vector<std::int32_t> label(n);
-    parallel_ranges(context, n, ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker& worker) {
-        const typename Centroids<Operation>::PointPanels points(Context{}, centroids.dimensions(), {0, end - begin},
-                                                                [&](std::size_t i, float* to) { read(begin + i, to); });
-        Buffer<float> best(points.sizes.size());
-        Buffer<std::int32_t> index(points.sizes.size());
-        std::fill(best.begin(), best.end(), INFINITE);
-        std::fill(index.begin(), index.end(), 0);
-        centroids.score(points, worker, [&](std::size_t c, std::size_t column, Vec<float> scores) {
-            const auto limit = load<Vec<float>>(&best[column]);
-            const auto old = load<Vec<std::int32_t>>(&index[column]);
-            const auto nearer = scores < limit;
-            store(&best[column], nearer ? scores : limit);
-            store(&index[column], nearer ? broadcast<Vec<std::int32_t>>(static_cast<std::int32_t>(c)) : old);
+    if (centroids.count() == 1) return label;
+    parallel_ranges(
+        context, n, rows_at_once(centroids.dimensions()), [&](std::size_t begin, std::size_t end, Worker& worker) {
+            const typename Centroids<Operation>::PointPanels points(
+                Context{}, centroids.dimensions(), {0, end - begin},
+                [&](std::size_t i, float* to) { read(begin + i, to); });
+            Buffer<float> best(points.sizes.size());
+            Buffer<std::int32_t> index(points.sizes.size());
+            std::fill(best.begin(), best.end(), INFINITE);
+            std::fill(index.begin(), index.end(), 0);
+            centroids.score(points, worker, [&](std::size_t c, std::size_t column, Vec<float> scores) {
+                const auto limit = load<Vec<float>>(&best[column]);
+                const auto old = load<Vec<std::int32_t>>(&index[column]);
+                const auto nearer = scores < limit;
+                store(&best[column], nearer ? scores : limit);
+                store(&index[column], nearer ? broadcast<Vec<std::int32_t>>(static_cast<std::int32_t>(c)) : old);
+            });
+            std::copy_n(index.begin(), end - begin, label.begin() + begin);
         });
-        std::copy_n(index.begin(), end - begin, label.begin() + begin);
-    });
     return label;
 }
 
@@ -140,10 +151,13 @@ class Partition {
         ++stream_;
         const auto sample = stratified_sample(members.size(), cells * SAMPLE_PER_CELL, seed_, stream_);
         Buffer<float> points(sample.size() * dimensions_);
-        // Short: ROWS_AT_ONCE rows are copied.
-        parallel_ranges(context_, sample.size(), ROWS_AT_ONCE, [&](std::size_t begin, std::size_t end, Worker&) {
-            for (std::size_t i = begin; i < end; ++i) read_(members[sample[i]], &points[i * dimensions_]);
-        });
+        parallel_ranges(context_, sample.size(), rows_at_once(dimensions_),
+                        [&](std::size_t begin, std::size_t end, Worker& worker) {
+                            for (std::size_t i = begin; i < end; ++i) {
+                                read_(members[sample[i]], &points[i * dimensions_]);
+                                worker.check_after(dimensions_);
+                            }
+                        });
         Buffer<float> centres(std::min(cells, sample.size()) * dimensions_);
         const auto first = stratified_sample(sample.size(), cells, seed_, ++stream_);
         for (std::size_t c = 0; c < first.size(); ++c)

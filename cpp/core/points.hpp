@@ -42,21 +42,22 @@ struct Panels {
    private:
     template <class Read>
     void pack_group(std::size_t g, const Read& read, Worker& worker) {
-        Buffer<float> point(dimensions);
-        for (std::size_t panel = panel_begin[g]; panel < panel_begin[g + 1]; ++panel) {
+        Buffer<float> points(PANEL<float> * dimensions);
+        std::size_t first = group_begin[g];
+        for (std::size_t panel = panel_begin[g]; panel < panel_begin[g + 1]; ++panel, first += PANEL<float>) {
+            const int count = static_cast<int>(std::min<std::size_t>(group_begin[g + 1] - first, PANEL<float>));
             Unit* to = units.data() + panel * depth * PANEL<float>;
-            std::fill_n(to, depth * PANEL<float>, Unit{});
-            for (int lane = 0; lane < PANEL<float>; ++lane) {
-                const std::size_t column = panel * PANEL<float> + lane;
-                const std::size_t i = group_begin[g] + column - panel_begin[g] * PANEL<float>;
-                sizes[column] = Engine::PAD_SIZE;
-                scales[column] = 1;
-                if (i >= group_begin[g + 1]) continue;
-                read(i, point.data());
-                sizes[column] = Engine::size(point.data(), dimensions);
-                scales[column] = Engine::pack_column(to, lane, point.data(), dimensions);
+            float *its_sizes = &sizes[panel * PANEL<float>], *its_scales = &scales[panel * PANEL<float>];
+            if (count < PANEL<float>) std::fill_n(to, depth * PANEL<float>, Unit{});
+            std::fill_n(its_sizes, PANEL<float>, Engine::PAD_SIZE);
+            std::fill_n(its_scales, PANEL<float>, 1.0f);
+            for (int lane = 0; lane < count; ++lane) {
+                float* point = &points[lane * dimensions];
+                read(first + lane, point);
+                its_sizes[lane] = Engine::size(point, dimensions);
+                worker.check_after(dimensions);
             }
-            worker.check_after(PANEL<float> * dimensions);
+            Engine::pack_columns(to, count, points.data(), dimensions, its_scales);
         }
     }
 };

@@ -5,11 +5,17 @@
 // so that an entry has the same bits in every batch.
 #pragma once
 
+#include <algorithm>
+
 #include "simd.hpp"
 
 namespace lowfold {
 
 inline constexpr int TILE_VECTORS = 2;
+
+/// Columns that one accumulator takes in before it is joined to the others of its group: the rounding of a sum of many
+/// columns grows with columns / GROUP, not with the columns.
+inline constexpr std::size_t SEGMENT = 128, GROUP = 8 * SEGMENT;
 
 template <class T>
 inline constexpr int PANEL = LANES<T> * TILE_VECTORS;
@@ -20,6 +26,10 @@ struct InnerProduct {
     static V step(V sum, V x, V y) {
         return multiply_add(x, y, sum);
     }
+    template <class V>
+    static V join(V a, V b) {
+        return a + b;
+    }
 };
 
 /// sum_p |x_p - y_p|
@@ -28,6 +38,10 @@ struct SumOfDifferences {
     static V step(V sum, V x, V y) {
         return sum + absolute(x - y);
     }
+    template <class V>
+    static V join(V a, V b) {
+        return a + b;
+    }
 };
 
 /// max_p |x_p - y_p|
@@ -35,6 +49,10 @@ struct LargestDifference {
     template <class V>
     static V step(V largest, V x, V y) {
         return maximum(largest, absolute(x - y));
+    }
+    template <class V>
+    static V join(V a, V b) {
+        return maximum(a, b);
     }
 };
 
@@ -64,6 +82,35 @@ inline void accumulate_strided(const T* rows, const T* panel, std::size_t depth,
 template <class Operation, int ROWS, int VECTORS, class T>
 inline void accumulate(const T* rows, const T* panel, std::size_t depth, Vec<T> (&result)[ROWS][VECTORS]) {
     accumulate_strided<Operation, ROWS, PANEL<T>>(rows, panel, depth, result);
+}
+
+/// The same in segments and groups of them, for more columns than one segment has.
+template <class Operation, int ROWS, int VECTORS, class T>
+[[gnu::noinline]] void accumulate_groups(const T* rows, const T* panel, std::size_t depth,
+                                         Vec<T> (&result)[ROWS][VECTORS]) {
+    using Sums = Vec<T>[ROWS][VECTORS];
+    const auto join = [](Sums& to, const Sums& sums, bool first) {
+        for (int i = 0; i < ROWS; ++i)
+            for (int v = 0; v < VECTORS; ++v) to[i][v] = first ? sums[i][v] : Operation::join(to[i][v], sums[i][v]);
+    };
+    for (std::size_t group = 0; group < depth; group += GROUP) {
+        const std::size_t end = std::min(group + GROUP, depth);
+        Sums sums, segment;
+        for (std::size_t p = group; p < end; p += SEGMENT) {
+            accumulate<Operation>(rows + p * ROWS, panel + p * PANEL<T>, std::min(end - p, SEGMENT), segment);
+            join(sums, segment, p == group);
+        }
+        join(result, sums, group == 0);
+    }
+}
+
+/// The same for any number of columns.
+template <class Operation, int ROWS, int VECTORS, class T>
+inline void accumulate_all(const T* rows, const T* panel, std::size_t depth, Vec<T> (&result)[ROWS][VECTORS]) {
+    if (depth <= SEGMENT)
+        accumulate<Operation>(rows, panel, depth, result);
+    else
+        accumulate_groups<Operation>(rows, panel, depth, result);
 }
 
 /// Calls body.operator()<ROWS>() with the run-time `rows` (1 to TILE_ROWS) as a constant.

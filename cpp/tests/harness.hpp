@@ -23,6 +23,7 @@ Tests number_tests();
 Tests dense_tests();
 Tests partition_tests();
 Tests candidate_tests();
+Tests sum_tests();
 Tests ranking_tests();
 Tests knn_exact_tests();
 Tests knn_request_tests();

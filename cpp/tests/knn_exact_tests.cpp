@@ -36,6 +36,23 @@ void exact_with_many_points() {
     }
 }
 
+/// Sums of one segment and a little more, of a group and more, of many groups; more queries than a tile has rows.
+template <class T>
+void exact_with_many_columns() {
+    constexpr std::size_t N = 50, K = 9;
+    for (const std::size_t columns : {SEGMENT + 1, GROUP + 3, 5 * GROUP + 300})
+        for (const Kind& kind : KINDS)
+            for (const Shape shape : SHAPES) {
+                const auto X = make_points<T>(kind, shape, N, columns);
+                const auto Q = make_points<T>(kind, shape, 20, columns, 9);
+                const auto index = make_index(Context{2, {}}, X.view(), kind, 3);
+                const auto what = text(kind.name, ", ", name(shape), ", ", columns, " columns");
+                expect_exact(search(*index, N, Question<T>{.k = K}), brute_force(kind.metric, X, K), what);
+                expect_exact(search(*index, N, Question<T>{.k = K, .queries = &Q}), brute_force(kind.metric, X, K, &Q),
+                             what);
+            }
+}
+
 template <class T>
 void exact_with_any_small_number_of_points() {
     for (const Kind& kind : KINDS)
@@ -111,6 +128,8 @@ constexpr Test TESTS[] = {
     {"knn: exact on tiny numbers (double)", exact<double, Shape::tiny>},
     {"knn: exact with several batches to a cell (float)", exact_with_many_points<float>},
     {"knn: exact with several batches to a cell (double)", exact_with_many_points<double>},
+    {"knn: exact with many columns (float)", exact_with_many_columns<float>},
+    {"knn: exact with many columns (double)", exact_with_many_columns<double>},
     {"knn: exact with any small number of points (float)", exact_with_any_small_number_of_points<float>},
     {"knn: exact with any small number of points (double)", exact_with_any_small_number_of_points<double>},
     {"knn: exact for queries apart from the points (float)", exact_for_queries_apart_from_the_points<float>},
