@@ -70,13 +70,15 @@ class Isomap(GraphMethod):
             D = paths if ends is None else np.ascontiguousarray(paths[:, ends])
             means, squares = _square_inplace(D, self._threads)
         with watch.stage("eigenvectors"):
-            spectrum = solve(EigenProblem(Centred(DenseMatrix(D, self._threads), -0.5)), m)
-        lam = spectrum.values
-        warn_of_zeros(m, int((roots(lam) > 0).sum()), "the geodesic distances have no more positive eigenvalues")
-        rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(lam), -0.5)
+            matrix = Centred(DenseMatrix(D, self._threads), -0.5)
+            spectrum = solve(EigenProblem(matrix), m)
+        lam, precision = spectrum.values, matrix.precision
+        spread = roots(lam, precision)
+        warn_of_zeros(m, int((spread > 0).sum()), "the geodesic distances have no more positive eigenvalues")
+        rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(lam, precision), -0.5)
         state = _State(graph, ends, rows, _error(means, squares, lam))
         if ends is None:
-            return Solved(spectrum.vectors * roots(lam), spectrum, state)
+            return Solved(spectrum.vectors * spread, spectrum, state)
         with watch.stage("place"):
             return Solved(self._place_all(paths, rows), spectrum, state)
 

@@ -104,11 +104,12 @@ class KernelPCA(Estimator):
         with watch.stage("eigenvectors"):
             spectrum = solve(EigenProblem(Centred(matrix)), m)
         self.eigenvalues_ = spectrum.values
-        warn_of_zeros(m, int((roots(spectrum.values) > 0).sum()), "the kernel has no more positive eigenvalues")
+        spread, inverse = (of(spectrum.values, matrix.precision) for of in (roots, inverse_roots))
+        warn_of_zeros(m, int((spread > 0).sum()), "the kernel has no more positive eigenvalues")
         findings.update(spectrum.findings())
-        self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(spectrum.values))
+        self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse)
         if self.landmarks_ is None:
-            return spectrum.vectors * roots(spectrum.values)
+            return spectrum.vectors * spread
         with watch.stage("place"):
             return self._place_rows(self._X[:, self.landmarks_] if given else self._X)
 

@@ -23,7 +23,7 @@ from lowfold.options import documented, option
 from lowfold.spectral.eigen import factor_memory, solve
 from lowfold.spectral.graph_method import GraphMethod, Piece, Solved
 from lowfold.spectral.problem import EigenProblem, SparseMatrix
-from lowfold.spectral.rows import walked
+from lowfold.spectral.rows import inverses, walked
 from lowfold.types import Floats
 
 
@@ -94,8 +94,7 @@ class LaplacianEigenmaps(GraphMethod):
 
     def _follow(self, values: Any, rows: csr_array, solved: Solved) -> Floats:
         sigma, _ = solved.state
-        lam = solved.spectrum.values
-        return walked(self._weigh(rows, sigma), solved.Y[:, : len(lam)] / lam)
+        return walked(self._weigh(rows, sigma), solved.Y[:, : len(solved.spectrum.values)] * inverses(solved.spectrum))
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         k = 30 if isinstance(self.n_neighbors, Within) else 2 * self.n_neighbors
