@@ -28,7 +28,7 @@ LAYERS = (
     {"errors", "types", "options"},
     {"backend"},
     {"number_types", "inputs", "training"},
-    {"estimator", "watching"},
+    {"fitted", "estimator", "watching"},
     {"neighbors"},
     {"affinity"},
     {"spectral"},

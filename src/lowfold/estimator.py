@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import native, resources, stopping
 from lowfold.errors import MemoryLimitError, ParameterError
+from lowfold.fitted import note_parameters, of_fitted
 from lowfold.options import documented, parameters, validate
 from lowfold.training import TrainingRows
 from lowfold.types import Floats, Report
@@ -45,6 +45,7 @@ class Declaring(BaseEstimator):
         if not fitting:  # changes nothing, so that other threads may place rows with the same model
             return inputs.read(self, X, self.accepts, fitting=False, among=among)
         with self._as_before_on_failure():  # names and number of the features are noted before the numbers are seen
+            note_parameters(self)
             return inputs.read(self, X, self.accepts, fitting=True)
 
     @contextmanager
@@ -90,9 +91,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
             self._learn(X, y)
         return self.embedding_.copy()
 
+    @of_fitted
     def transform(self, X: Any) -> Floats:
         """Returns the embedding of each row of X by itself; a training row gets its own coordinates."""
-        check_is_fitted(self)
         data = self._read(X, fitting=False, among=self.embedding_.dtype)
         return self._place(data) if self._training is None else self._recall(data, self._training)
 

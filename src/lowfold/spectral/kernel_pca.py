@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import blas, steps
 from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
+from lowfold.fitted import of_fitted
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
 from lowfold.spectral import kernels
 from lowfold.spectral.eigen import dense_memory, solve
@@ -55,12 +55,12 @@ class KernelPCA(Estimator):
     random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option("the landmarks")
     memory_limit: float | None = memory_limit_option()
 
+    @of_fitted
     def inverse_transform(self, Y: Any) -> Floats:
         """Returns points of the data space whose coordinates are about Y (pre-images), each row by itself.
 
         Learnt by ridge regression from the embedding back to the data, with a Gaussian kernel in the embedding.
         """
-        check_is_fitted(self)
         if self.kernel == "precomputed":
             raise DataError(
                 "inverse_transform needs the rows that the kernel was computed from, but kernel='precomputed' and X "

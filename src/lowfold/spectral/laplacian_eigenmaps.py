@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold.affinity.gaussian import LEAST_WEIGHT, check_width, gaussian
 from lowfold.affinity.walk import Walk, row_sums, walk_of
 from lowfold.estimator import Stopwatch
+from lowfold.fitted import of_fitted
 from lowfold.neighbors.radius import Within
 from lowfold.options import documented, option
 from lowfold.spectral.eigen import factor_memory, solve
@@ -54,9 +54,9 @@ class LaplacianEigenmaps(GraphMethod):
 
     skip: ClassVar[int] = 1
 
+    @of_fitted
     def random_walk(self) -> Walk:
         """Returns the walk that the map is read off; of the largest piece, where there are several."""
-        check_is_fitted(self)
         walk: Walk = self._solved[0].state[1]
         return walk
 

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import blas, native
 from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
+from lowfold.fitted import of_fitted
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.spectral.centred import CentredMatrix, centred
 from lowfold.spectral.eigen import dense_memory
@@ -70,9 +70,9 @@ class PCA(Estimator):
     )
     memory_limit: float | None = memory_limit_option()
 
+    @of_fitted
     def inverse_transform(self, Y: Any) -> Floats:
         """Returns the points of the data space at coordinates Y: X = Y V^T + mean, each row by itself."""
-        check_is_fitted(self)
         m = len(self.components_)
         Y = inputs.read_coordinates(Y, m)
         back = np.ascontiguousarray(self.components_ * self._scale()[:, None], dtype=Y.dtype)

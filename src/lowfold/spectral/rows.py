@@ -86,7 +86,7 @@ def inverses(spectrum: Spectrum) -> NDArray[np.float64]:
     """
     known = np.abs(spectrum.values) > np.maximum(ROUNDING, spectrum.residuals)
     if not known.all():
-        warn_of_unknown(np.flatnonzero(~known), stacklevel=9)
+        warn_of_unknown(np.flatnonzero(~known), stacklevel=10)
     return np.where(known, 1 / np.where(known, spectrum.values, 1.0), 0.0)
 
 
