@@ -32,9 +32,9 @@ def of_fitted(
 
 
 def note_parameters(model: BaseEstimator) -> None:
-    """Keeps the parameters of a fit that begins."""
+    """Keeps the parameters of a fit that begins, without the functions that only watch it."""
     names = (field.name for field in dataclasses.fields(model))
-    model._fitted_with = {name: getattr(model, name) for name in names if name not in AS_THEY_ARE_NOW}
+    model._fitted_with = {name: _unwatched(getattr(model, name)) for name in names if name not in AS_THEY_ARE_NOW}
 
 
 def as_fitted(model: Model) -> Model:
@@ -46,6 +46,12 @@ def as_fitted(model: Model) -> Model:
     as_before = copy.copy(model)
     as_before.__dict__.update(changed)
     return as_before
+
+
+def _unwatched(value: Any) -> Any:
+    """A schedule or solver without its callback; anything else as it is."""
+    watched = dataclasses.is_dataclass(value) and getattr(value, "callback", None) is not None
+    return dataclasses.replace(value, callback=None) if watched else value
 
 
 def _same(a: Any, b: Any) -> bool:

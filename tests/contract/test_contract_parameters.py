@@ -98,3 +98,10 @@ def test_the_next_fit_is_by_the_parameters_set_last(method):
     model = in_short(model_of(method, n_components=1)).fit(cloud())
     model.set_params(n_components=2).fit(cloud())
     assert place(model, cloud(9, seed=1)).shape == (9, 2)
+
+
+def test_a_callback_that_is_taken_away_after_the_fit_does_not_keep_a_model_from_being_stored(tmp_path):
+    model = lowfold.UMAP(n_neighbors=6, schedule=lowfold.Epochs(n_epochs=5, callback=lambda step: None)).fit(cloud())
+    before = place(model, cloud(9, seed=1))
+    lowfold.save(model.set_params(schedule="epochs"), tmp_path / "model")
+    assert same_bits(place(lowfold.load(tmp_path / "model"), cloud(9, seed=1)), before)
