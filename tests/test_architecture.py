@@ -27,8 +27,8 @@ ROOT = TESTS.parent
 LAYERS = (
     {"errors", "types", "options"},
     {"backend"},
-    {"number_types", "inputs", "training"},
-    {"estimator", "watching"},
+    {"number_types", "tables", "inputs", "training"},
+    {"fitted", "estimator", "watching"},
     {"neighbors"},
     {"affinity"},
     {"spectral"},

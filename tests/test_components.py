@@ -161,3 +161,12 @@ def test_neighbors_of_other_rows_are_no_graph():
     index = build_index(islands()[0])
     with pytest.raises(DataError, match=r"neighbours of 3 rows among 115 points.*index.query\(None, k\)"):
         connect(index.query(islands()[0][:3], 4), index)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_points_asked_for_as_new_rows_are_no_graph_since_each_is_its_own_neighbor(twice):
+    X = np.repeat(islands()[0], 1 + twice, axis=0)
+    index = build_index(X)
+    with pytest.raises(DataError, match=r"their own neighbours, the first of them row 0.*index.query\(None, k\)"):
+        connect(index.query(X, 4), index)
+    connect(index.query(None, 4), index)

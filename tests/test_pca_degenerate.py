@@ -62,6 +62,40 @@ def test_sparse_data_that_never_vary_have_no_variance_either(solver, shape):
     assert model.report_.findings["converged"]
 
 
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 1e6), (np.float32, 1e7), (np.float64, 1e14)])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_what_varies_by_more_than_its_rounding_is_whitened(solver, dtype, offset, storage):
+    X = (offset + cloud(500, 10)).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="whiten=True")
+        model = PCA(n_components=10, solver=solver, whiten=True).fit(storage(X))
+    assert model.report_.findings["not whitened"] == 0
+    # The mean is itself off by up to half a spacing, 1 / 128 in float64, and so are coordinates of sparse rows.
+    np.testing.assert_allclose(model.embedding_.astype(float).var(axis=0, ddof=1), 1, rtol=2e-2)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 0), (np.float32, 1e6), (np.float64, 0), (np.float64, 1e6)])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("shape", [(400, 30), (40, 200)])
+def test_what_rounding_makes_of_nothing_is_not_whitened(solver, dtype, offset, storage, shape):
+    n, D = shape
+    X = (offset + cloud(n, 3) @ cloud(3, D, seed=1)).astype(dtype)  # its rounding is all that varies in more directions
+    with pytest.warns(UserWarning, match=r"in 3 of 6 directions, the first of them number 3 .* Lower"):
+        model = PCA(n_components=6, solver=solver, whiten=True).fit(storage(X))
+    assert model.report_.findings["not whitened"] == 3
+    np.testing.assert_allclose(model.embedding_[:, :3].astype(float).var(axis=0, ddof=1), 1, rtol=1e-3)
+    assert np.abs(model.embedding_[:, 3:]).max() < 1
+
+
+def test_a_column_with_a_large_mean_does_not_keep_others_from_being_whitened():
+    X = cloud(400, 3) * [1, 1, 1e-3]
+    X[:, 0] += 1e6
+    model = PCA(n_components=3, whiten=True).fit(X.astype(np.float32))
+    np.testing.assert_allclose(model.embedding_.astype(float).var(axis=0, ddof=1), 1, rtol=1e-2)
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_small_variances_in_float32_are_right_in_every_solver(solver):
     X = (cloud(3000, 10) * np.geomspace(1, 1e-6, 10)).astype(np.float32)

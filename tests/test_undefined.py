@@ -87,7 +87,7 @@ def test_places_that_are_none_are_refused_with_a_remedy(method, Y):
 
 @pytest.mark.parametrize("X", [{"a": 1}, {1, 2}, "text", 3, None, [[1, 2], [3]]])
 def test_what_holds_no_rows_is_refused_with_what_is_needed(X):
-    with pytest.raises(DataError, match=r"The data are a .*Pass"):
+    with pytest.raises(DataError, match=r"The data are .*Pass"):
         PCA().fit(X)
 
 

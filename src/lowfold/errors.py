@@ -17,6 +17,10 @@ class DataError(LowfoldError, ValueError):
     """The data cannot be used as they are."""
 
 
+class DataTypeError(DataError, TypeError):
+    """The data are, or hold, what no numbers can be read from (also a TypeError, as in scikit-learn)."""
+
+
 class MemoryLimitError(LowfoldError, MemoryError):
     """The work would need more memory than it may use; raised before anything is allocated."""
 

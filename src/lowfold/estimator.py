@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import native, resources, stopping
-from lowfold.errors import MemoryLimitError, ParameterError
+from lowfold.errors import DataError, MemoryLimitError, ParameterError
+from lowfold.fitted import note_parameters, of_fitted
 from lowfold.options import documented, parameters, validate
 from lowfold.training import TrainingRows
 from lowfold.types import Floats, Report
@@ -45,6 +45,7 @@ class Declaring(BaseEstimator):
         if not fitting:  # changes nothing, so that other threads may place rows with the same model
             return inputs.read(self, X, self.accepts, fitting=False, among=among)
         with self._as_before_on_failure():  # names and number of the features are noted before the numbers are seen
+            note_parameters(self)
             return inputs.read(self, X, self.accepts, fitting=True)
 
     @contextmanager
@@ -90,9 +91,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
             self._learn(X, y)
         return self.embedding_.copy()
 
+    @of_fitted
     def transform(self, X: Any) -> Floats:
         """Returns the embedding of each row of X by itself; a training row gets its own coordinates."""
-        check_is_fitted(self)
         data = self._read(X, fitting=False, among=self.embedding_.dtype)
         return self._place(data) if self._training is None else self._recall(data, self._training)
 
@@ -127,6 +128,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
 
     def _recall(self, data: inputs.Data, training: TrainingRows) -> Floats:
         """Stored coordinates for training rows; the others are placed."""
+        _check_kind(data, training)
         values = training.alike(data.values)
         known = training.find(values, self._threads)
         placed = np.empty((data.n, self._n_features_out), data.values.dtype)
@@ -180,6 +182,15 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
 # listens here.
 stage_listener: ContextVar[Callable[[str], Any] | None] = ContextVar("lowfold_stage_listener", default=None)
 share_listener: ContextVar[Callable[[float], Any] | None] = ContextVar("lowfold_share_listener", default=None)
+
+
+def _check_kind(new: inputs.Data, training: TrainingRows) -> None:
+    """What a sparse matrix leaves out are no distances of 0: a graph cannot stand for distances, or they for it."""
+    if new.kind in (inputs.DISTANCES, inputs.GRAPH) and issparse(new.values) != issparse(training.values):
+        fitted, remedy = inputs.DISTANCES, "an array of the distances to every training point"
+        if issparse(training.values):
+            fitted, remedy = inputs.GRAPH, "a sparse matrix, as the transformer that made the graph gives it"
+        raise DataError(f"X is {new.kind}, but the model was fitted to {fitted}. Pass {remedy}.")
 
 
 def _stored_as(training: TrainingRows, new: inputs.Data) -> inputs.Data:

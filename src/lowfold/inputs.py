@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, validate_data
 from lowfold.backend import native, resources
 from lowfold.errors import DataError
 from lowfold.number_types import float_type, is_sparse
+from lowfold.tables import as_table, check_two_dimensional, explained
 
 ROWS = "rows of numbers"
 SPARSE_ROWS = "sparse rows of numbers"
@@ -65,7 +66,7 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     KNeighborsTransformer writes it. A distance may be missing (NaN) if the estimator accepts PARTIAL, a number of a row
     if it accepts GAPS and has the metric for them.
     """
-    X = _as_table(X)
+    X = as_table(X)
     dtype, sparse = float_type(X), is_sparse(X)
     kind = _kind(estimator, sparse=sparse)
     if fitting and kind == DISTANCES:
@@ -76,15 +77,21 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
             f"{type(estimator).__name__} was given {kind}, which it cannot use. It takes {' or '.join(taken)}. "
             f"{_remedy(kind)}"
         )
-    values = validate_data(
-        estimator,
-        X,
-        reset=fitting,
-        accept_sparse="csr" if sparse and kind in (SPARSE_ROWS, GRAPH, AFFINITY) else False,
-        dtype=dtype,
-        order=None if sparse else "C",
-        ensure_all_finite=False,  # seen below, on all threads
-    )
+    if sparse and kind == KERNEL:
+        raise DataError(
+            f"X is a {type(X).__name__}, but {KERNEL} has a value for every pair, zeros too. Pass X.toarray()."
+        )
+    check_two_dimensional(X)
+    with explained("X", pairs=kind in SQUARE_KINDS):
+        values = validate_data(
+            estimator,
+            X,
+            reset=fitting,
+            accept_sparse="csr" if sparse else False,
+            dtype=dtype,
+            order=None if sparse else "C",
+            ensure_all_finite=False,  # seen below, on all threads
+        )
     if issparse(values):
         values = _canonical(values, kind)
     for_gaps = kind == ROWS and getattr(estimator, "metric", None) == "nan_euclidean"
@@ -102,30 +109,16 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
 
 def read_coordinates(Y: Any, columns: int) -> Any:
     """Checked places in an embedding of so many coordinates, C-ordered float32 or float64."""
-    Y = check_array(_as_table(Y), dtype=[np.float64, np.float32], order="C", input_name="Y", ensure_all_finite=False)
+    Y = as_table(Y)
+    float_type(Y, "Y")
+    with explained("Y"):
+        Y = check_array(Y, dtype=[np.float64, np.float32], order="C", input_name="Y", ensure_all_finite=False)
     _check_finite(Y, Y, missing=False, otherwise="", name="Y")
     if Y.shape[1] != columns:
         raise DataError(
             f"Y has {Y.shape[1]} columns, but the embedding has {columns}. Pass coordinates as transform gives them."
         )
     return Y
-
-
-def _as_table(X: Any) -> Any:
-    """Lists as an array; what holds no rows at all is refused."""
-    if X is None or isinstance(X, dict | set | frozenset) or np.isscalar(X):
-        raise DataError(
-            f"The data are a {type(X).__name__}, but rows of numbers are needed. Pass a two-dimensional (2D) array, a "
-            f"table or a sparse matrix."
-        )
-    if not isinstance(X, list | tuple):
-        return X
-    try:
-        return np.asarray(X)
-    except ValueError as error:
-        raise DataError(
-            f"The data are a {type(X).__name__} whose rows do not make an array ({error}). Pass rows of one length."
-        ) from error
 
 
 def is_pairwise(estimator: BaseEstimator) -> bool:

@@ -10,28 +10,43 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from lowfold.errors import DataError
+from lowfold.errors import DataError, DataTypeError
+from lowfold.tables import is_table
 
 _DATES = (np.datetime64, np.timedelta64, datetime.date, datetime.time, datetime.timedelta)
 _TEXT = (str, bytes)
 _NUMBER_NAME = re.compile(r"u?int(8|16|32|64)|float(32|64)")  # as polars spells them, in lower case
 
 
-def float_type(X: Any) -> Any:
+def float_type(X: Any, name: str = "X") -> Any:
     """The smallest of float32 and float64 that holds X exactly, as far as its type tells; float64 where it does not.
 
     Refuses what NumPy would turn into numbers without a word: what a mask hides, dates, times, and text.
     """
     if isinstance(X, np.ma.MaskedArray):
-        raise DataError("X is a masked array, and its mask would be lost. Fill the gaps, or drop the rows with gaps.")
+        raise DataError(
+            f"{name} is a masked array, and its mask would be lost. Fill the gaps, or drop the rows with gaps."
+        )
     types = _types(X)
     kinds = {dtype.kind for dtype in types}
     if kinds & set("mM"):
-        raise DataError("X holds dates or times, which have no unit here. Convert them to numbers in a unit first.")
+        raise DataError(
+            f"{name} holds dates or times, which have no unit here. Convert them to numbers in a unit first."
+        )
     if kinds & set("SU"):
         raise DataError(
-            "X holds text (strings or bytes), and only numbers have distances, even where text spells a number. "
-            "Convert it first, as with X.astype(float), or encode categories as numbers."
+            f"{name} holds text (strings or bytes), and only numbers have distances, even where text spells a number. "
+            f"Convert it first, as with {name}.astype(float), or encode categories as numbers."
+        )
+    if "c" in kinds:
+        raise DataError(
+            f"Complex data not supported: {name} holds complex numbers, but distances are of real ones. Pass real and "
+            f"imaginary parts as columns of their own, np.hstack([{name}.real, {name}.imag])."
+        )
+    if "V" in kinds:
+        raise DataTypeError(
+            f"{name} is a structured array, whose entries are records, but rows of numbers are needed. Pass "
+            f"numpy.lib.recfunctions.structured_to_unstructured({name})."
         )
     exact = kinds <= set("fiub") and np.result_type(np.float32, *types) == np.float32
     return np.float32 if types and exact else np.float64
@@ -41,7 +56,7 @@ def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix, or a table of pandas whose columns are all sparse."""
     if issparse(X):
         return True
-    if not (_is_table(X) and len(X.columns) and hasattr(X, "sparse")):  # pandas has no X.sparse where a column is dense
+    if not (is_table(X) and len(X.columns) and hasattr(X, "sparse")):  # pandas has no X.sparse where a column is dense
         return False
     for name, dtype in zip(X.columns, X.dtypes, strict=True):
         if dtype.fill_value != 0:
@@ -56,13 +71,9 @@ def _types(X: Any) -> list[np.dtype[Any]]:
     """Of an array one type, of a table that of each column."""
     if issparse(X):
         return [X.dtype]
-    if not _is_table(X):
+    if not is_table(X):
         return [_type_of(X)]
     return [_column_type(X, number, dtype) for number, dtype in enumerate(X.dtypes)]
-
-
-def _is_table(X: Any) -> bool:
-    return hasattr(X, "dtypes") and hasattr(X, "columns")
 
 
 def _type_of(X: Any) -> np.dtype[Any]:

@@ -137,7 +137,7 @@ UNUSABLE = {
     "no rows": (lambda X: X[:0], "0 sample"),
     "no columns": (lambda X: X[:, :0], "0 feature"),
     "one dimension": (lambda X: X[0], "2D"),
-    "three dimensions": (lambda X: X[None], "dim 3"),
+    "three dimensions": (lambda X: X[None], "got 3D array"),
     "no array at all": (lambda X: None, "2D"),
     "strings": (lambda X: np.array([["a", "b"], ["c", "d"]], dtype=object), "string"),
     "complex": (lambda X: X + 1j, "[Cc]omplex"),

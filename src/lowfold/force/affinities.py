@@ -190,7 +190,13 @@ def _fewest_neighbors(graph: csr_array) -> int:
     """The smallest number of stored neighbours of a point, itself not counted."""
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     counts = np.bincount(rows[rows != graph.indices], minlength=graph.shape[0])
-    return max(1, int(counts.min()))
+    alone = np.flatnonzero(counts == 0)
+    if len(alone):
+        raise DataError(
+            f"{len(alone)} of {len(counts)} points (the first is point {alone[0]}) have no neighbours in the graph, so "
+            f"nothing holds them. Leave them out, or pass a graph with neighbours of every point."
+        )
+    return int(counts.min())
 
 
 def _enough(wanted: int, stored: int, perplexity: Perplexity) -> int:

@@ -236,8 +236,9 @@ class ForceMethod(Watched):
         )
 
     def _learn(self, X: Any, y: Any) -> None:
-        shape: tuple[int, ...] = getattr(X, "shape", ())
-        if len(shape) == 2 and shape[0] == 1:  # before the parameters: no perplexity is right for a single point
+        shape = getattr(X, "shape", None)
+        single = isinstance(shape, tuple) and len(shape) == 2 and shape[0] == 1
+        if single:  # before the parameters: no perplexity is right for a single point
             raise DataError("n_samples = 1: a single point has no neighbours. Pass at least 2 samples.")
         super()._learn(X, y)
 

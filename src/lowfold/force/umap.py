@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from lowfold import inputs
 from lowfold.errors import ParameterError
 from lowfold.estimator import Stopwatch
+from lowfold.fitted import of_fitted
 from lowfold.force.fuzzy_graph import Fuzzy, FuzzyGraph, start_by_components
 from lowfold.force.preimages import Preimages
 from lowfold.force.sampled import Curve, Epochs, Layout, curve_of, epochs_of, placed
@@ -78,6 +79,7 @@ class UMAP(Watched):
         self._resume(self._steps(n_epochs, learning_rate))
         return self
 
+    @of_fitted
     def inverse_transform(self, Y: Any) -> Any:
         """Returns rows of the data space for coordinates in the embedding, each by itself, in any number of dimensions.
 
@@ -92,10 +94,11 @@ class UMAP(Watched):
                 f"{outside} of {len(Y)} coordinates lie outside of the embedding's support, where no points are: the "
                 f"rows returned for them say little. in_support(Y) tells which.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return back.rows(Y)
 
+    @of_fitted
     def in_support(self, Y: Any) -> NDArray[np.bool_]:
         """Returns for each row of coordinates whether it lies among embedded points.
 
@@ -167,7 +170,6 @@ class UMAP(Watched):
         return Y
 
     def _back(self) -> Preimages:
-        check_is_fitted(self)
         if self._preimages is None:
             self._preimages = Preimages(self._rows, self._frozen, self.n_neighbors - 1, self.n_jobs)
         return self._preimages

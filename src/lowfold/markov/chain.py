@@ -14,8 +14,10 @@ from sklearn.utils.validation import check_array
 
 from lowfold.affinity.walk import Walk, row_sums, scaled
 from lowfold.errors import DataError, ParameterError
+from lowfold.number_types import float_type
 from lowfold.spectral.eigen import solve
 from lowfold.spectral.problem import BOTTOM, TOP, DenseMatrix, EigenProblem, SparseMatrix
+from lowfold.tables import as_table, explained
 
 ROUNDING = 1e-8
 
@@ -185,7 +187,10 @@ def affinity_of(chain: MarkovChain) -> Any:
 
 
 def _square(M: Any, what: str) -> Any:
-    M = check_array(M, accept_sparse="csr", dtype=np.float64, input_name=what, copy=True)
+    M = as_table(M)
+    float_type(M, what)
+    with explained(what):
+        M = check_array(M, accept_sparse="csr", dtype=np.float64, input_name=what, copy=True)
     if M.shape[0] != M.shape[1]:
         raise DataError(
             f"{what} must be square, but the matrix has shape {M.shape}. Pass a row and a column for each point."

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from lowfold import inputs
 from lowfold.errors import ParameterError
 from lowfold.estimator import Declaring
+from lowfold.fitted import of_fitted
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.interface import SEEDED, metric_option, search_option
 from lowfold.neighbors.radius import Within
@@ -96,9 +96,9 @@ class SpectralClustering(ClusterMixin, Declaring):
         ).fit(data.values)
         self.eigenvalues_ = np.append(1.0, self.map_.walk_eigenvalues_)
 
+    @of_fitted
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Returns the cluster of each row of X by itself; a training row gets its own label."""
-        check_is_fitted(self)
         data = self._read(X, fitting=False)
         return self._nearest(self.map_.transform(data.values))
 

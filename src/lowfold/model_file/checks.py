@@ -15,11 +15,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold.errors import FileError, LowfoldError
+from lowfold.fitted import as_fitted
 from lowfold.model_file.compressed import fault_of
 from lowfold.model_file.state import state_of
 from lowfold.neighbors.engines import Cells
 from lowfold.neighbors.whitening import LEARNING_METRICS
-from lowfold.options import validate
+from lowfold.options import parameters, validate
 
 MOST_THREADS = 1024
 # Whole numbers that are no numbers of training points, by class and field: how large they may be beside n.
@@ -39,6 +40,12 @@ def check_model(model: Any) -> None:
     """Raises FileError unless the whole model is one that can be used."""
     try:
         validate(model)
+        fitted_with = model.__dict__.get("_fitted_with", {})
+        if not set(fitted_with) <= {parameter.name for parameter in parameters(type(model))}:
+            raise FileError(
+                f"The {type(model).__name__} in the model file was fitted with parameters it does not have."
+            )
+        validate(as_fitted(model))
         check_is_fitted(model)
     except (NotFittedError, LowfoldError, AttributeError) as error:
         raise FileError(f"The model file holds no fitted {type(model).__name__}: {error}") from error

@@ -44,6 +44,13 @@ def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join")
             f"The neighbours of {neighbors.n} rows among {neighbors.n_points} points were given, with an index of "
             f"{index.n}. A graph needs those of the indexed points themselves: pass index.query(None, k)."
         )
+    own = (neighbors.indices == np.arange(neighbors.n)[:, None]).any(axis=1)
+    if own.any():
+        raise DataError(
+            f"{int(own.sum())} of {neighbors.n} rows are among their own neighbours, the first of them row "
+            f"{int(np.argmax(own))}: the points were asked for as if they were new. A graph needs the neighbours of "
+            f"each point beside itself: pass index.query(None, k)."
+        )
     return connect_graph(symmetric_graph(neighbors), index, policy)
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import resources
 from lowfold.errors import ParameterError
 from lowfold.estimator import Declaring
+from lowfold.fitted import of_fitted
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.index import SAME_METRIC, SPATIAL_METRICS, index_of
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option, search_option
@@ -70,9 +70,9 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
             return None
         return _OwnPlaces(data.values, resources.thread_count(self.n_jobs))
 
+    @of_fitted
     def transform(self, X: Any) -> csr_matrix:
         """Returns the graph from the rows of X to the fitted points."""
-        check_is_fitted(self)
         data = self._read(X, fitting=False)
         neighbors = self.index_.query(data.values, self._entries)
         itself = getattr(self, "_itself", None)  # a model that was stored before there were any has none

@@ -134,13 +134,17 @@ class SparseCentred(CentredMatrix):
         self.mean = self._column_means() if mean is None else mean
 
     def _column_means(self) -> NDArray[np.float64]:
-        """Of a column of equal numbers that number itself, which a sum of many would miss by a rounding."""
-        X = self._float64
-        means = np.asarray(X.sum(axis=0) / X.shape[0])
+        """Of a column of equal numbers that number itself, which a sum of many would miss by a rounding.
+
+        A full column's is made exact by the mean of what is left of it: it may be all but equal numbers.
+        """
+        X, (n, D) = self._float64, self.shape
+        means = np.asarray(X.sum(axis=0) / n)
         first = X[[0]].toarray()[0]
-        others = np.bincount(X.indices[X.data != first[X.indices]], minlength=X.shape[1])
-        full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
-        return np.where(full & (others == 0), first, means)
+        others = np.bincount(X.indices[X.data != first[X.indices]], minlength=D)
+        full = np.bincount(X.indices, minlength=D) == n
+        left = np.bincount(X.indices, weights=X.data - means[X.indices], minlength=D) / n
+        return np.where(full, np.where(others == 0, first, means + left), means)
 
     @cached_property
     def _float64(self) -> Any:

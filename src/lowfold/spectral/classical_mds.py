@@ -73,17 +73,14 @@ class ClassicalMDS(Estimator):
             )
         self.eigenvalues_ = spectrum.values
         self._check_positive()
+        spread, inverse = (of(spectrum.values, matrix.precision) for of in (roots, inverse_roots))
+        warn_of_zeros(self.n_components, int((spread > 0).sum()), "the other eigenvalues are no more than rounding")
         rounding = matrix.precision * len(D) * np.abs(spectrum.values).max()
-        warn_of_zeros(
-            self.n_components,
-            int((spectrum.values > rounding).sum()),
-            "the other eigenvalues are no more than rounding",
-        )
         self.negative_eigenvalues_ = lowest[lowest < -rounding]
         findings.update(spectrum.findings(), **{"negative eigenvalues": self.negative_eigenvalues_})
-        self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(spectrum.values), -0.5)
+        self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse, -0.5)
         if self.landmarks_ is None:
-            return spectrum.vectors * roots(spectrum.values)
+            return spectrum.vectors * spread
         with watch.stage("place"):
             return self._place(data)
 

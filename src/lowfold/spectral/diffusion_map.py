@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.affinity.walk import Walk
 from lowfold.backend.pieces import rows_in_work
 from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
+from lowfold.fitted import note_parameters, of_fitted
 from lowfold.neighbors.interface import SEEDED, metric_option
 from lowfold.options import documented, memory_limit_option, n_jobs_option, option, random_state_option
 from lowfold.spectral.diffusion_kernel import affinities_of
@@ -83,22 +83,23 @@ class DiffusionMap(Estimator):
     random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option(SEEDED)
     memory_limit: float | None = memory_limit_option()
 
+    @of_fitted
     def at_time(self, t: float) -> DiffusionMap:
         """Returns the same fitted map at another time; no new decomposition."""
-        check_is_fitted(self)
         t = _checked_time(t)
         later = copy.copy(self)
         later.t = t
+        note_parameters(later)
         later.embedding_ = self._modes.coordinates(t).astype(self.embedding_.dtype)
         return later
 
+    @of_fitted
     def diffusion_distance(self, i: Any, j: Any, t: float | None = None, *, source: str = "spectrum") -> Any:
         """Returns the distance between the distributions of walks from training points i and j after t steps.
 
         sqrt(sum_k (P^t_ik - P^t_jk)^2 / d_k); i and j are numbers or arrays. source="spectrum" reads it off the
         eigenvectors that were kept, "walk" takes the t steps, a whole number, one by one.
         """
-        check_is_fitted(self)
         t = self.t if t is None else _checked_time(t)
         if source == "spectrum":
             return self._modes.distance(i, j, t)
@@ -110,12 +111,13 @@ class DiffusionMap(Estimator):
         i, j = np.broadcast_arrays(i, j)
         return self._walked_distance(i.ravel(), j.ravel(), int(t)).reshape(i.shape)[()]
 
+    @of_fitted
     def random_walk(self) -> Walk:
         """Returns the walk that the map is read off, computed again; of the largest piece, where there are several."""
-        check_is_fitted(self)
         walk = self._affinities.walk(self.alpha, self._threads)
         return walk.part(self._affinities.pieces(len(walk.degrees))[0])
 
+    @of_fitted
     def generator_eigenvalues(self) -> NDArray[np.float64]:
         """Returns the eigenvalues per unit of time of the diffusion that the walk approximates: -2 log(lam) / sigma^2.
 
@@ -125,7 +127,6 @@ class DiffusionMap(Estimator):
         eigenvalue of the walk of 0 or less has none (inf). Affinities to nearest points only cut the kernel off, and
         sigma="local" or given affinities have no unit of time.
         """
-        check_is_fitted(self)
         sigma = self.sigma_
         if isinstance(sigma, np.ndarray) or not np.isfinite(sigma):
             raise ParameterError(

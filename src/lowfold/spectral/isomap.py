@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces
 from lowfold.estimator import Stopwatch
+from lowfold.fitted import of_fitted
 from lowfold.neighbors.geodesic import GeodesicGraph
 from lowfold.neighbors.interface import SEEDED
 from lowfold.neighbors.radius import Within
@@ -46,12 +46,12 @@ class Isomap(GraphMethod):
 
     skip: ClassVar[int] = 1  # centred points of n - 1 dimensions at most
 
+    @of_fitted
     def residual_variance(self) -> NDArray[np.float64]:
         """1 - r^2 between shortest paths and distances in the first 1, 2, ... coordinates: see the elbow.
 
         From the paths of up to 512 points to all others; of the largest piece, where there are several.
         """
-        check_is_fitted(self)
         solved = self._solved[0]
         n = len(solved.Y)
         sources = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
@@ -70,13 +70,15 @@ class Isomap(GraphMethod):
             D = paths if ends is None else np.ascontiguousarray(paths[:, ends])
             means, squares = _square_inplace(D, self._threads)
         with watch.stage("eigenvectors"):
-            spectrum = solve(EigenProblem(Centred(DenseMatrix(D, self._threads), -0.5)), m)
-        lam = spectrum.values
-        warn_of_zeros(m, int((roots(lam) > 0).sum()), "the geodesic distances have no more positive eigenvalues")
-        rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(lam), -0.5)
+            matrix = Centred(DenseMatrix(D, self._threads), -0.5)
+            spectrum = solve(EigenProblem(matrix), m)
+        lam, precision = spectrum.values, matrix.precision
+        spread = roots(lam, precision)
+        warn_of_zeros(m, int((spread > 0).sum()), "the geodesic distances have no more positive eigenvalues")
+        rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(lam, precision), -0.5)
         state = _State(graph, ends, rows, _error(means, squares, lam))
         if ends is None:
-            return Solved(spectrum.vectors * roots(lam), spectrum, state)
+            return Solved(spectrum.vectors * spread, spectrum, state)
         with watch.stage("place"):
             return Solved(self._place_all(paths, rows), spectrum, state)
 

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import blas, steps
 from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
+from lowfold.fitted import of_fitted
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
 from lowfold.spectral import kernels
 from lowfold.spectral.eigen import dense_memory, solve
@@ -55,12 +55,12 @@ class KernelPCA(Estimator):
     random_state: int | np.random.RandomState | np.random.Generator | None = random_state_option("the landmarks")
     memory_limit: float | None = memory_limit_option()
 
+    @of_fitted
     def inverse_transform(self, Y: Any) -> Floats:
         """Returns points of the data space whose coordinates are about Y (pre-images), each row by itself.
 
         Learnt by ridge regression from the embedding back to the data, with a Gaussian kernel in the embedding.
         """
-        check_is_fitted(self)
         if self.kernel == "precomputed":
             raise DataError(
                 "inverse_transform needs the rows that the kernel was computed from, but kernel='precomputed' and X "
@@ -104,11 +104,12 @@ class KernelPCA(Estimator):
         with watch.stage("eigenvectors"):
             spectrum = solve(EigenProblem(Centred(matrix)), m)
         self.eigenvalues_ = spectrum.values
-        warn_of_zeros(m, int((roots(spectrum.values) > 0).sum()), "the kernel has no more positive eigenvalues")
+        spread, inverse = (of(spectrum.values, matrix.precision) for of in (roots, inverse_roots))
+        warn_of_zeros(m, int((spread > 0).sum()), "the kernel has no more positive eigenvalues")
         findings.update(spectrum.findings())
-        self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse_roots(spectrum.values))
+        self._rows = CentredRows(means, float(means.mean()), spectrum.vectors * inverse)
         if self.landmarks_ is None:
-            return spectrum.vectors * roots(spectrum.values)
+            return spectrum.vectors * spread
         with watch.stage("place"):
             return self._place_rows(self._X[:, self.landmarks_] if given else self._X)
 

@@ -13,17 +13,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold.affinity.gaussian import LEAST_WEIGHT, check_width, gaussian
 from lowfold.affinity.walk import Walk, row_sums, walk_of
 from lowfold.estimator import Stopwatch
+from lowfold.fitted import of_fitted
 from lowfold.neighbors.radius import Within
 from lowfold.options import documented, option
 from lowfold.spectral.eigen import factor_memory, solve
 from lowfold.spectral.graph_method import GraphMethod, Piece, Solved
 from lowfold.spectral.problem import EigenProblem, SparseMatrix
-from lowfold.spectral.rows import walked
+from lowfold.spectral.rows import inverses, walked
 from lowfold.types import Floats
 
 
@@ -54,9 +54,9 @@ class LaplacianEigenmaps(GraphMethod):
 
     skip: ClassVar[int] = 1
 
+    @of_fitted
     def random_walk(self) -> Walk:
         """Returns the walk that the map is read off; of the largest piece, where there are several."""
-        check_is_fitted(self)
         walk: Walk = self._solved[0].state[1]
         return walk
 
@@ -94,8 +94,7 @@ class LaplacianEigenmaps(GraphMethod):
 
     def _follow(self, values: Any, rows: csr_array, solved: Solved) -> Floats:
         sigma, _ = solved.state
-        lam = solved.spectrum.values
-        return walked(self._weigh(rows, sigma), solved.Y[:, : len(lam)] / lam)
+        return walked(self._weigh(rows, sigma), solved.Y[:, : len(solved.spectrum.values)] * inverses(solved.spectrum))
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         k = 30 if isinstance(self.n_neighbors, Within) else 2 * self.n_neighbors

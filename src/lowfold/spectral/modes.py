@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from lowfold.errors import ParameterError
 from lowfold.spectral.graph_method import side_by_side
 from lowfold.spectral.problem import Block
-
-ROUNDING = 1e-12  # an eigenvalue below this is none
+from lowfold.spectral.rows import ROUNDING, warn_of_unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,9 @@ class Modes:
         A row has its entries in one piece and sum 1, so that it takes that piece's place as it is.
         """
         large = np.abs(self.values) > ROUNDING
+        forgotten = (~large[self.piece] & (self.right != 0)).any(axis=0)
+        if t == 0 and forgotten.any():  # later they are 0 for all points
+            warn_of_unknown(np.flatnonzero(forgotten), stacklevel=8)
         factors = np.where(large, self._powers(t) / np.where(large, self.values, 1.0), 0.0)
         return self.right * factors[self.piece] + self._offsets(self._scaled(t))[self.piece]
 

@@ -8,16 +8,18 @@ Xc Xc^T has the same eigenvalues, and Y / sqrt(lam) for eigenvectors.
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import blas, native
 from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
+from lowfold.fitted import of_fitted
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.spectral.centred import CentredMatrix, centred
 from lowfold.spectral.eigen import dense_memory
@@ -34,7 +36,8 @@ from lowfold.spectral.principal import (
 )
 from lowfold.types import Floats
 
-ROUNDINGS = 64  # of the largest numbers: standard deviations up to here say nothing of the data
+EPSILON = float(np.finfo(np.float64).eps)  # of the arithmetic, also that of float32 data
+ROUNDINGS = 64  # of the spread of the data: what the directions themselves are off by (up to 23 were seen)
 # Smaller side of X up to which a square matrix of that size is quicker than products with X; less where few entries of
 # X are stored, since the square matrix has all of its own (5,000 x 3,000, 2 % stored, 50 components: 1.3 s, 0.24 s by
 # products).
@@ -67,12 +70,12 @@ class PCA(Estimator):
     )
     memory_limit: float | None = memory_limit_option()
 
+    @of_fitted
     def inverse_transform(self, Y: Any) -> Floats:
         """Returns the points of the data space at coordinates Y: X = Y V^T + mean, each row by itself."""
-        check_is_fitted(self)
         m = len(self.components_)
         Y = inputs.read_coordinates(Y, m)
-        back = np.ascontiguousarray(self.components_ * self._scale(self.embedding_.dtype)[:, None], dtype=Y.dtype)
+        back = np.ascontiguousarray(self.components_ * self._scale()[:, None], dtype=Y.dtype)
         rows = native.kernels.project(Y, np.zeros(m), back, self._threads)
         return np.asarray(rows + self.mean_.astype(Y.dtype))
 
@@ -90,8 +93,9 @@ class PCA(Estimator):
             pairs = self._solve(X)
             self._keep(X, pairs)
         findings.update(pairs.findings(), solver=self._solver(n, D, self._of_sparse))
+        self._whiten(data.values.dtype, findings)
         with watch.stage("project"):
-            return X.times(self._basis(data.values.dtype))
+            return X.times(self._basis())
 
     def _solve(self, X: CentredMatrix) -> Eigenpairs:
         solver = self._solver(*X.shape, self._of_sparse)
@@ -116,26 +120,54 @@ class PCA(Estimator):
         self.explained_variance_ratio_ = pairs.values / pairs.total
         self.singular_values_ = np.sqrt(pairs.values)
 
-    def _scale(self, dtype: Any) -> Any:
+    def _scale(self) -> Any:
         """What each coordinate is divided by: its standard deviation when whitened, where the data have one."""
-        ones = np.ones(len(self.components_))
-        if not self.whiten or not self.explained_variance_[0] > 0:
-            return ones
-        total = self.explained_variance_[0] / self.explained_variance_ratio_[0]
-        largest = np.sqrt(total + np.square(self.mean_).max())
+        if "_scales" in self.__dict__:  # not in a model that was stored before they were
+            return self._scales
         spread = np.sqrt(self.explained_variance_)
-        return np.where(spread > ROUNDINGS * np.finfo(dtype).eps * largest, spread, ones)
+        return np.where(self._varies(self.embedding_.dtype), spread, 1.0) if self.whiten else np.ones(len(spread))
 
-    def _basis(self, dtype: Any) -> Any:
-        """V, its columns divided by their scale in data of a type."""
-        return self.components_.T / self._scale(dtype)
+    def _whiten(self, dtype: Any, findings: dict[str, Any]) -> None:
+        """Learns the scale, and says of which directions there is none."""
+        varies = self._varies(dtype) if self.whiten else np.zeros(len(self.components_), bool)
+        self._scales = np.where(varies, np.sqrt(self.explained_variance_), 1.0)
+        if not self.whiten:
+            return
+        findings["not whitened"] = int((~varies).sum())
+        if not varies.all():
+            first = int(np.argmin(varies))
+            warnings.warn(
+                f"whiten=True, but in {findings['not whitened']} of {len(varies)} directions, the first of them number "
+                f"{first} (counted from 0), X varies by no more than the rounding of its numbers: these coordinates "
+                f"are not whitened. Lower n_components to {max(first, 1)}, or take columns that vary little beside "
+                f"their mean in float64.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _varies(self, dtype: Any) -> NDArray[np.bool_]:
+        """Whether the data vary in each direction v by more than rounding makes of nothing.
+
+        A number is stored to half a spacing, each column's by itself: eps/2 sqrt(sum_j (v_j mean_j)^2). The means, of
+        which all rows share the error, and products with sparse rows are off by eps sum_j |v_j mean_j| in float64.
+        """
+        share = self.explained_variance_ratio_[0]
+        total = np.sqrt(self.explained_variance_[0] / share) if share > 0 else 0.0
+        means = np.abs(self.components_ * self.mean_)
+        stored = float(np.finfo(dtype).eps) * (total + np.linalg.norm(means, axis=1) / 2)
+        rounding = np.maximum(stored, EPSILON * (ROUNDINGS * total + means.sum(axis=1)))
+        return np.asarray(np.sqrt(self.explained_variance_) > rounding)
+
+    def _basis(self) -> Any:
+        """V, its columns divided by what whitens them."""
+        return self.components_.T / self._scale()
 
     def _place(self, data: inputs.Data) -> Floats:
         # In the type of the training rows, and sparse where these were: they get their own coordinates.
         rows = data.values.astype(min(data.values.dtype, self.embedding_.dtype), copy=False)
         if self._of_sparse and not issparse(rows):
             rows = csr_array(rows)
-        Y = centred(rows, self._threads, self.mean_).times(self._basis(self.embedding_.dtype))
+        Y = centred(rows, self._threads, self.mean_).times(self._basis())
         return Y.astype(data.values.dtype, copy=False)
 
     def _memory(self, n_samples: int, n_features: int) -> int:

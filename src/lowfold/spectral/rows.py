@@ -16,8 +16,10 @@ from scipy.sparse import csr_array
 
 from lowfold.affinity.walk import row_sums, scaled
 from lowfold.backend import native
-from lowfold.spectral.problem import Block
+from lowfold.spectral.problem import ROUNDINGS, Block, Spectrum
 from lowfold.types import Floats
+
+ROUNDING = 1e-12  # of the largest eigenvalue, a walk's 1: one below this is none
 
 
 def walked(W: csr_array, B: Block) -> Floats:
@@ -57,20 +59,46 @@ class CentredRows:
         return dense_rows(centred, self.basis, threads)
 
 
-def roots(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def roots(values: NDArray[np.float64], precision: float) -> NDArray[np.float64]:
     """sqrt(lam), 0 for a value that is no larger than rounding."""
-    return np.sqrt(np.where(values > negligible(values), values, 0.0))
+    return np.sqrt(np.where(values > negligible(values, precision), values, 0.0))
 
 
-def inverse_roots(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def inverse_roots(values: NDArray[np.float64], precision: float) -> NDArray[np.float64]:
     """1 / sqrt(lam), 0 where that is rounding: such a coordinate is 0 for all points."""
-    large = values > negligible(values)
+    large = values > negligible(values, precision)
     return np.where(large, 1 / np.sqrt(np.where(large, values, 1.0)), 0.0)
 
 
-def negligible(values: NDArray[np.float64]) -> float:
-    """What is rounding beside the largest eigenvalue."""
-    return 1e-12 * float(np.abs(values).max(initial=0.0))
+def negligible(values: NDArray[np.float64], precision: float) -> float:
+    """What is rounding beside the largest eigenvalue, of a matrix whose entries have that relative error.
+
+    Where training points differ by rounding alone, a new row's own rounding divided by their spread is any number.
+    """
+    return max(ROUNDING, ROUNDINGS * precision) * float(np.abs(values).max(initial=0.0))
+
+
+def inverses(spectrum: Spectrum) -> NDArray[np.float64]:
+    """1 / lam for a walk's eigenvalues; 0, with a warning, for one that cannot be told from 0.
+
+    P y = lam y tells y at a new point by its row of P as long as lam is not 0. Where it is, every row of P says 0 and
+    nothing of y. The new point gets 0, as it does in a diffusion map: the mean of y over the walk.
+    """
+    known = np.abs(spectrum.values) > np.maximum(ROUNDING, spectrum.residuals)
+    if not known.all():
+        warn_of_unknown(np.flatnonzero(~known), stacklevel=10)
+    return np.where(known, 1 / np.where(known, spectrum.values, 1.0), 0.0)
+
+
+def warn_of_unknown(coordinates: NDArray[np.intp], stacklevel: int) -> None:
+    """Says that new points have no coordinates where an eigenvalue of the walk is 0."""
+    warnings.warn(
+        f"The walk's eigenvalue is 0 for {len(coordinates)} of the coordinates, the first in column {coordinates[0]} "
+        f"(counted from 0): one step forgets it, so that a new point's neighbours do not tell its place there. New "
+        f"points get its mean, 0. Lower n_components to {max(coordinates[0], 1)}, or fit with more neighbours.",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def warn_of_zeros(m: int, existing: int, why: str) -> None:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import native
 from lowfold.errors import ConvergenceWarning, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
+from lowfold.fitted import of_fitted
 from lowfold.neighbors.interface import metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
@@ -47,9 +47,9 @@ class StressMethod(Estimator):
     )
     memory_limit: float | None = memory_limit_option()
 
+    @of_fitted
     def shepard(self, max_pairs: int = 100_000) -> Shepard:
         """The pairs of a Shepard diagram: all of them, or max_pairs drawn by lot."""
-        check_is_fitted(self)
         return self._sampler().diagram(self.embedding_, max_pairs, self._seed)
 
     def _weighting(self, pairs: Pairs) -> Weighting:

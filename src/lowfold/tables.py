@@ -1,0 +1,117 @@
+"""What rows of numbers may come as; what holds none, or cannot be read, is refused with what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from lowfold.errors import DataError, DataTypeError, LowfoldError
+
+
+def as_table(X: Any) -> Any:
+    """X, lists as an array and a dictionary of entries as CSR; what holds no rows, or not yet, is refused."""
+    if issparse(X):
+        return X.tocsr() if X.format == "dok" else X  # of which others would see the dictionary
+    if isinstance(X, np.matrix):
+        return np.asarray(X)
+    if isinstance(X, Iterator):
+        raise DataTypeError(
+            f"The data are of type {type(X).__name__}, whose rows can be read only once, but they are needed more "
+            f"often. Pass list(X), or an array."
+        )
+    if type(X).__name__ == "LazyFrame":
+        raise DataTypeError("X is a LazyFrame, whose rows are not there yet, but numbers are needed. Pass X.collect().")
+    if isinstance(X, list | tuple):
+        return _array_of(X)
+    if isinstance(getattr(X, "shape", None), tuple) or hasattr(X, "__array__") or hasattr(X, "__dataframe__"):
+        return X
+    values = None if X is None or isinstance(X, dict | set | frozenset) or np.isscalar(X) else np.asarray(X)
+    if values is None or values.ndim == 0:
+        raise DataError(
+            f"The data are of type {type(X).__name__}, but rows of numbers are needed. Pass a two-dimensional (2D) "
+            f"array, a table or a sparse matrix."
+        )
+    return values
+
+
+def _array_of(X: list[Any] | tuple[Any, ...]) -> Any:
+    if any(isinstance(row, np.ma.MaskedArray) for row in X):
+        return np.ma.asarray(X)
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise DataError(
+            f"The data are a {type(X).__name__} whose rows do not make an array ({error}). Pass rows of one length."
+        ) from error
+
+
+def check_two_dimensional(X: Any) -> None:
+    """Raises DataError unless X has rows and columns, with names that tell them apart where there are any."""
+    shape = getattr(X, "shape", (0, 1))
+    if len(shape) != 2:
+        single = "X.reshape(-1, 1) if it is a single feature, X.reshape(1, -1) if it is a single sample"
+        raise DataError(
+            f"Expected 2D array, got {len(shape)}D array instead: X, a {type(X).__name__}, has shape {tuple(shape)}. "
+            f"Reshape your data: {'X.reshape(len(X), -1), a row for each sample' if len(shape) > 2 else single}."
+        )
+    if is_table(X):
+        _check_columns(list(X.columns), tuple(shape))
+
+
+def is_table(X: Any) -> bool:
+    """Whether X is one of pandas or polars, or like them."""
+    return hasattr(X, "dtypes") and hasattr(X, "columns")
+
+
+def _check_columns(names: list[Any], shape: tuple[int, ...]) -> None:
+    if not names:
+        raise DataError(
+            f"X is a table with 0 feature(s) (shape={shape}) while a minimum of 1 is required. Pass columns of numbers."
+        )
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise DataError(
+            f"X has {count} columns of the name {name!r}, but features are told apart by their names. Give each column "
+            f"a name of its own, or pass X.to_numpy()."
+        )
+
+
+@contextmanager
+def explained(name: str, *, pairs: bool = False) -> Iterator[None]:
+    """What scikit-learn refuses inside is refused in its words, with what to do, as an error of this library.
+
+    pairs: the data have a column for each training point instead of one for each feature.
+    """
+    try:
+        yield
+    except LowfoldError:
+        raise
+    except OverflowError as error:
+        raise DataError(
+            f"{name} holds a number that float64 cannot hold ({error}). Scale {name} by a constant, or pass logarithms."
+        ) from error
+    except TypeError as error:
+        raise DataTypeError(_with_remedy(error, name, pairs=pairs)) from error
+    except ValueError as error:
+        raise DataError(_with_remedy(error, name, pairs=pairs)) from error
+
+
+def _with_remedy(error: Exception, name: str, *, pairs: bool) -> str:
+    text = str(error).rstrip()
+    if "is expecting" in text:
+        columns = "one column for each training point" if pairs else "the columns of the fit, in the same order"
+        return f"{text} Pass {columns}."
+    if "eature names" in text:
+        return f"{text}\nPass the columns of the fit under the same names in the same order, or arrays in both places."
+    if "sample(s)" in text:
+        return f"{text} Pass more rows."
+    if "feature(s)" in text:
+        return f"{text} Pass rows of at least one number each."
+    if "Sparse data" in text:
+        return text
+    return f"{name} cannot be read as numbers: {text.rstrip('.')}. Pass numbers alone, as in an array of float64."
