@@ -64,8 +64,8 @@ class MDS(StressMethod):
         how = Nonmetric() if isinstance(self.scaling, str) else self.scaling
         return OrdinalProblem(pairs, weighting, how, self._threads)
 
-    def _target(self, problem: Problem, scale: float) -> Callable[[Any], Any] | None:
-        return problem.monotone(scale) if isinstance(problem, OrdinalProblem) else None
+    def _target(self, problem: Problem, Y: Floats) -> Callable[[Any], Any] | None:
+        return problem.monotone(Y) if isinstance(problem, OrdinalProblem) else None
 
     def _named(self, stress: float, total: float, size: float, unit: float) -> Stresses:
         found = of_sums(stress * unit, total * unit, size * unit)
