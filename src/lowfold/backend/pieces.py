@@ -8,11 +8,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
 
 from lowfold.backend import blas, stopping
+from lowfold.types import Floats
 
 ROWS_AT_ONCE = 256
 MANY_ROWS = 8192  # of short ones
+NUMBERS_AT_ONCE = 1 << 20  # of a large array that is copied: hundredths of a second
 MOMENT = 0.1  # seconds that a piece of unknown cost should take
 GROWTH = 4  # times as many rows as a piece before: the next ones may cost more than those
 WAITING = 2  # pieces for each thread, at work or next: none is idle while the first of them is waited for
@@ -124,6 +129,28 @@ def ctrl_c_as_such() -> Iterator[None]:
                 raise KeyboardInterrupt from None
             behind = behind.__context__
         raise
+
+
+def shifted(X: Floats, shift: Any, threads: int) -> Floats:
+    """X - shift, a row of numbers."""
+    out = np.empty(X.shape, np.result_type(X, shift))
+
+    def work(rows: slice) -> None:
+        np.subtract(X[rows], shift, out=out[rows])
+
+    in_pieces(work, len(X), threads, max(1, NUMBERS_AT_ONCE // max(1, X.shape[1])))
+    return out
+
+
+def shifted_columns(X: Floats, shift: Any, threads: int) -> Floats:
+    """(X - shift)^T, C-ordered, without X - shift beside it."""
+    out = np.empty(X.shape[::-1], np.result_type(X, shift))
+
+    def work(columns: slice) -> None:
+        np.subtract(X[:, columns].T, shift[columns, None], out=out[columns])
+
+    in_pieces(work, X.shape[1], threads, max(1, NUMBERS_AT_ONCE // max(1, len(X))))
+    return out
 
 
 def rows_in_work(n: int, threads: int) -> int:

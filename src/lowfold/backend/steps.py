@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from lowfold.backend import stopping
+from lowfold.backend import pieces
 
 OPERATIONS = 4e9  # of one step: a tenth or two of a second
 PANEL = 64  # columns that are made orthonormal before those behind them are
@@ -85,5 +85,5 @@ def _columns(count: int, work: float) -> Iterator[slice]:
     """Slices of columns, each of which takes so many operations."""
     width = max(1, int(OPERATIONS // work))
     for begin in range(0, count, width):
-        stopping.check()
+        pieces.check()
         yield slice(begin, min(begin + width, count))

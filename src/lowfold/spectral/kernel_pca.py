@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
 from lowfold.backend import blas, steps
-from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work
+from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work, shifted
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
@@ -95,8 +95,8 @@ class KernelPCA(Estimator):
         self.__dict__.pop("_back", None)
         given = data.kind == inputs.KERNEL
         X = data.values
-        self._centre = 0 if given else kernels.centre_for(self.kernel, X)
-        self._X = X if given else X - self._centre
+        self._centre = 0 if given else kernels.centre_for(self.kernel, X, self._threads)
+        self._X = X if given else shifted(X, self._centre, self._threads)
         self.gamma_ = self.gamma if self.gamma is not None else 1 / X.shape[1]
         self.landmarks_ = chosen_landmarks(n, self.landmarks, m, self.random_state)
         with watch.stage("kernel"):
@@ -159,7 +159,7 @@ class KernelPCA(Estimator):
     def _place(self, data: inputs.Data) -> Floats:
         if data.kind == inputs.KERNEL:
             return self._place_rows(data.values if self.landmarks_ is None else data.values[:, self.landmarks_])
-        return self._place_rows(data.values - self._centre)
+        return self._place_rows(shifted(data.values, self._centre, self._threads))
 
     def _place_rows(self, values: Any) -> Floats:
         """Kernel rows, or rows of data (centred as the training rows are), by the rule for new points."""
