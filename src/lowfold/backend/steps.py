@@ -14,6 +14,7 @@ from lowfold.backend import pieces
 
 OPERATIONS = 4e9  # of one step: a tenth or two of a second
 PANEL = 64  # columns that are made orthonormal before those behind them are
+ROWS = 512  # that a panel is taken off at once
 
 Block = NDArray[Any]  # float32 or float64
 
@@ -63,6 +64,26 @@ def solve_positive(K: Block, B: Block) -> Block:
     for columns in _columns(B.shape[1], 2.0 * K.size):
         out[:, columns] = scipy.linalg.cho_solve(factor, B[:, columns])
     return out
+
+
+def is_positive_inplace(A: Block) -> bool:
+    """Whether a symmetric matrix is positive definite: whether it has Cholesky's factor. It is written over.
+
+    By panels, of which each is taken off what is on and below the diagonal behind it. Cost n^3 / 3.
+    """
+    n = len(A)
+    for begin in range(0, n, PANEL):
+        end = min(begin + PANEL, n)
+        try:
+            L = np.linalg.cholesky(A[begin:end, begin:end])
+        except np.linalg.LinAlgError:
+            return False
+        below = scipy.linalg.solve_triangular(L, A[end:, begin:end].T, lower=True).T
+        for first in range(end, n, ROWS):
+            pieces.check()
+            rows = slice(first, min(first + ROWS, n))
+            A[rows, end : rows.stop] -= below[first - end : rows.stop - end] @ below[: rows.stop - end].T
+    return True
 
 
 def joint(V: Block, lengths: Block) -> Block:

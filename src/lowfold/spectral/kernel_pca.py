@@ -174,10 +174,10 @@ class KernelPCA(Estimator):
         return np.concatenate(parts)
 
     def _memory(self, n_samples: int, n_features: int) -> int:
-        n = self.landmarks or n_samples
+        n, m = self.landmarks or n_samples, self.n_components
         matrix = n * n if n <= KEPT_SIZE else 0
         pieces = 3 * rows_in_work(n, self._threads) * n
-        return 8 * (matrix + pieces + n_samples * (2 * n_features + 200)) + dense_memory(n, self.n_components)
+        return 8 * (matrix + pieces + n_samples * (2 * n_features + 4 * m + 200)) + dense_memory(n, m)
 
     def _cheaper(self) -> str:
         return "Use landmarks=2000, float32 data, or fewer components."
