@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -89,3 +91,15 @@ def test_ctrl_c_in_a_nonmetric_fit_is_followed_by_one_pass_for_its_disparities(m
     pairs = model.shepard()
     raw = np.square(pairs.distance - pairs.disparity).sum()
     assert np.isclose(raw, model.raw_stress_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("most", [0, 5, 40, 200])
+def test_max_iter_bounds_all_passes_of_a_nonmetric_fit_with_its_lifts_and_relocations(most, monkeypatch):
+    passes = counted(monkeypatch, OrdinalProblem, "evaluate")
+    model = MDS(scaling="nonmetric", solver=Majorisation(max_iter=most, tolerance=1e-3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(cloud(80, 6))
+    # Beside them: two starts, the first look, one at each of two lifts and five relocations, one for the disparities.
+    assert model.n_iter_ <= most
+    assert len(passes) <= most + 2 + 1 + 2 + 5 + 1
