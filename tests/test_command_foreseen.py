@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 
 import lowfold
 from conftest import cloud, listening
@@ -75,6 +76,24 @@ def test_a_fit_takes_about_the_memory_that_was_foreseen(name):
     foreseen, slack = model.estimate(*X.shape), 40e6  # what threads and the allocator keep
     assert memory.peak < 3 * foreseen + slack
     assert foreseen < 3 * memory.peak + slack
+
+
+@pytest.mark.skipif(not resources.forget_peak(), reason="the system does not count the peak of memory")
+@pytest.mark.parametrize("m", [2, 300])
+@pytest.mark.parametrize("method", [lowfold.ClassicalMDS, KernelPCA, lowfold.Isomap])
+@pytest.mark.filterwarnings("ignore")
+def test_methods_with_a_square_matrix_take_no_more_memory_than_was_foreseen(method, m):
+    X = cloud(2000, 2500) if method is lowfold.ClassicalMDS else cloud(2000, 10)
+    given = {"metric": "precomputed"} if method is lowfold.ClassicalMDS else {}
+    if given:  # none of them is negative, and many lie close together
+        X = cdist(X, X)
+    model = method(n_components=m, **given)
+    method(n_components=2, **given).fit(X[:300, :300])
+    with PeakMemory() as memory:
+        model.fit(X)
+    foreseen, slack = model.estimate(*X.shape), 20e6  # what threads and the allocator keep
+    assert memory.peak < foreseen + slack
+    assert foreseen < 2 * memory.peak + slack
 
 
 @pytest.mark.parametrize("name", ["kernel_pca", "diffusion_map"])

@@ -10,7 +10,6 @@ from sklearn.neighbors import NearestNeighbors
 
 from conftest import cloud
 from lowfold import TSNE, UMAP, Cells, DataError, Isomap, NeighborGraph, build_index
-from lowfold.neighbors import external
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
@@ -96,18 +95,6 @@ def test_distances_have_the_type_of_the_rows(metric):
     X = np.abs(cloud(50, 2, dtype=np.float32))
     assert NeighborGraph(metric=metric, n_neighbors=3).fit_transform(X).dtype == np.float32
     assert build_index(np.ones((400, 2), np.float32)).query(None, 3).distances.dtype == np.float32
-
-
-def test_scikit_learns_search_is_asked_for_few_rows_at_a_time_so_that_ctrl_c_is_heard(monkeypatch):
-    X = cloud(1000, 40)
-    index = build_index(X, metric="braycurtis")
-    expected = index.query(None, 5)
-    monkeypatch.setattr(external, "WORK_AT_ONCE", 1_000_000)
-    sizes = []
-    search = index._search.kneighbors
-    monkeypatch.setattr(index._search, "kneighbors", lambda rows, k: sizes.append(len(rows)) or search(rows, k))
-    np.testing.assert_array_equal(index.query(None, 5).indices, expected.indices)
-    assert max(sizes) * len(X) * 40 <= 1e6
 
 
 def test_a_single_point_has_no_neighbors():

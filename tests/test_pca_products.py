@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from lowfold import PCA
+from conftest import cloud, same_bits
+from lowfold import PCA, KernelPCA
+from lowfold.backend import pieces, steps, stopping
+from lowfold.spectral import centred as module
+from lowfold.spectral.centred import centred
 from lowfold.spectral.pca import DIRECT_SIZE, SPARSE_DIRECT_SIZE
 
 
@@ -49,3 +53,47 @@ def test_sparse_data_of_the_caller_are_not_changed_by_a_column_that_is_full():
     before = X.copy()
     PCA(n_components=2).fit(X)
     np.testing.assert_array_equal(X.data, before.data)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_with_wide_data_have_the_same_bits_in_panels_of_columns(dtype, monkeypatch):
+    X, Z = cloud(30, 1000).astype(dtype), cloud(30, 5, seed=1)
+    whole = centred(X, 2).transposed_times(Z)
+    monkeypatch.setattr(module, "PACKED_ROWS", 16)
+    monkeypatch.setattr(module, "PANEL_SIZE", 30 * 77)
+    assert same_bits(centred(X, 2).transposed_times(Z), whole)
+
+
+def test_the_kernel_is_given_no_more_columns_than_it_has_a_small_place_for():
+    for shape in ((10, 300_000), (2000, 5000), (4096, 5000)):
+        panels = centred(np.broadcast_to(np.float64(0), shape), 1, np.zeros(shape[1]))._panels()
+        assert [panel.stop for panel in panels[:-1]] == [panel.start for panel in panels[1:]]
+        assert (panels[0].start, panels[-1].stop) == (0, shape[1])
+        widest = max(panel.stop - panel.start for panel in panels)
+        assert widest * max(shape[0], module.PACKED_ROWS) <= module.PANEL_SIZE
+
+
+def test_a_stop_is_heard_between_panels_of_columns():
+    stop = stopping.Stop()
+    stop.ask()
+    with stopping.stoppable(stop), pytest.raises(stopping.Stopped):
+        centred(cloud(5, 20), 1).transposed_times(cloud(5, 2))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_copies_in_pieces_are_those_made_at_once(dtype, threads, monkeypatch):
+    monkeypatch.setattr(pieces, "NUMBERS_AT_ONCE", 50)
+    X, shift = cloud(40, 33).astype(dtype), cloud(1, 33, seed=1)[0]
+    assert same_bits(pieces.shifted(X, shift, threads), X - shift)
+    assert same_bits(pieces.shifted_columns(X, shift, threads), np.ascontiguousarray((X - shift).T))
+
+
+def test_kernels_of_wide_rows_are_made_in_steps_between_which_ctrl_c_is_heard(monkeypatch):
+    X = cloud(60, 500)
+    whole = KernelPCA(n_jobs=1).fit(X).embedding_
+    asked, check = [], pieces.check
+    monkeypatch.setattr(steps, "OPERATIONS", 2 * 60 * 500 * 7)
+    monkeypatch.setattr(pieces, "check", lambda: asked.append(1) or check())
+    np.testing.assert_allclose(KernelPCA(n_jobs=1).fit(X).embedding_, whole, atol=1e-10)
+    assert len(asked) >= 60 // 7

@@ -20,6 +20,7 @@ from lowfold import (
     ModifiedLLE,
     ParameterError,
 )
+from lowfold.spectral import eigen
 from shapes import subspace_sine, swiss_roll, unexplained, up_to_signs
 
 GRAPH_METHODS = [Isomap, LLE, ModifiedLLE, HessianLLE, LTSA, LaplacianEigenmaps]
@@ -111,6 +112,25 @@ def test_negative_eigenvalues_are_reported_and_never_used():
     positive = int((values > 0).sum())
     with pytest.raises(ParameterError, match=f"only {positive} positive eigenvalues"):
         ClassicalMDS(metric="precomputed", n_components=39).fit(D)
+
+
+def test_euclidean_distances_in_many_dimensions_are_known_to_be_so_without_all_their_eigenvalues(monkeypatch):
+    sizes, found = [], eigen.eigenpairs
+    monkeypatch.setattr(eigen, "eigenpairs", lambda A, *which: sizes.append(len(A)) or found(A, *which))
+    X = cloud(700, 900)  # the lowest eigenvalues are all positive, and many
+    model = ClassicalMDS(metric="precomputed").fit(cdist(X, X))
+    assert model.negative_eigenvalues_.size == 0
+    assert max(sizes) < 100
+
+
+@pytest.mark.parametrize("lowest", [-1e-3, -1e-9, 1e-9])
+def test_a_single_eigenvalue_is_negative_or_not_however_small(lowest):
+    Q = np.linalg.qr(np.c_[np.ones(40), cloud(40, 39)])[0]
+    values = np.r_[0, lowest, np.linspace(1, 2, 38)]
+    A = (Q * values) @ Q.T
+    D2 = np.add.outer(A.diagonal(), A.diagonal()) - 2 * A
+    model = ClassicalMDS(metric="precomputed").fit(np.sqrt(np.maximum((D2 + D2.T) / 2, 0)))
+    np.testing.assert_allclose(model.negative_eigenvalues_, [lowest] if lowest < 0 else [], atol=1e-13)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "cosine", lambda a, b: np.abs(a - b).max()])

@@ -48,3 +48,20 @@ def test_a_stop_is_heard_between_steps(work, short_steps):
     stop.ask()
     with stopping.stoppable(stop), pytest.raises(stopping.Stopped):
         work(np.eye(30) + 0.01, cloud(30, 25))
+
+
+@pytest.mark.parametrize("n", [1, 5, 64, 200])
+def test_a_matrix_is_positive_where_its_least_eigenvalue_is(n, monkeypatch):
+    monkeypatch.setattr(steps, "ROWS", 50)
+    A = cloud(n, n)
+    A = (A + A.T) / 2
+    least = np.linalg.eigvalsh(A)[0]
+    for above in (-1e-9, 1e-9):
+        assert steps.is_positive_inplace(A + (above - least) * np.eye(n)) == (above > 0)
+
+
+def test_a_stop_is_heard_while_a_matrix_is_found_positive():
+    stop = stopping.Stop()
+    stop.ask()
+    with stopping.stoppable(stop), pytest.raises(stopping.Stopped):
+        steps.is_positive_inplace(np.eye(steps.PANEL + 1))

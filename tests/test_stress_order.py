@@ -13,7 +13,7 @@ from conftest import cloud, same_bits
 from lowfold import MDS
 from lowfold.backend.stopping import Stop, Stopped, stoppable
 from lowfold.stress import order
-from lowfold.stress.order import group_begins, stable_order, taken
+from lowfold.stress.order import group_begins, group_means, run_ends, stable_order, taken
 
 RNG = np.random.default_rng(0)
 N = 5000
@@ -118,3 +118,19 @@ def test_a_nonmetric_fit_has_the_same_bits_in_small_pieces(monkeypatch):
         monkeypatch.setattr(order, "BUCKET", size)
         maps.append(MDS(scaling="nonmetric", weights=weights).fit_transform(X))
     assert same_bits(*maps)
+
+
+@pytest.mark.parametrize("name", ["smooth", "ties", "one value", "mostly one value"])
+def test_means_of_groups_in_pieces_are_those_of_all_at_once(name, small_pieces):
+    rising = np.sort(VALUES[name])
+    begin, numbers = group_begins(rising), VALUES["smooth"]
+    expected = np.add.reduceat(numbers, begin) / np.diff(begin, append=N)
+    assert same_bits(group_means(numbers, begin), expected)
+
+
+@pytest.mark.parametrize("name", ["smooth", "ties", "one value", "mostly one value", "rising"])
+def test_runs_of_equal_numbers_end_where_a_neighbour_differs(name, small_pieces):
+    for values in (np.sort(VALUES[name]), VALUES[name][:301], VALUES[name][:1], VALUES[name][:0]):
+        before, after = np.r_[np.nan, values[:-1]], np.r_[values[1:], np.nan]
+        expected = np.flatnonzero((values != before[: len(values)]) | (values != after[: len(values)]))
+        assert same_bits(run_ends(values), expected)

@@ -112,13 +112,13 @@ def test_work_in_hand_ends_with_ctrl_c_where_it_asks():
 
 
 def test_an_error_that_ctrl_c_has_caused_is_ctrl_c(monkeypatch):
-    def interrupted(pool, work, parts):
+    def interrupted(pool, work, part):
         try:
             raise KeyboardInterrupt
         finally:
             raise RuntimeError("cannot release un-acquired lock")
 
-    monkeypatch.setattr(pieces.ThreadPoolExecutor, "map", interrupted)
+    monkeypatch.setattr(pieces.ThreadPoolExecutor, "submit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pieces.in_pieces(lambda rows: None, 2, threads=2, height=1)
 

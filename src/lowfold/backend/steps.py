@@ -10,10 +10,11 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from lowfold.backend import stopping
+from lowfold.backend import pieces
 
 OPERATIONS = 4e9  # of one step: a tenth or two of a second
 PANEL = 64  # columns that are made orthonormal before those behind them are
+ROWS = 512  # that a panel is taken off at once
 
 Block = NDArray[Any]  # float32 or float64
 
@@ -65,6 +66,26 @@ def solve_positive(K: Block, B: Block) -> Block:
     return out
 
 
+def is_positive_inplace(A: Block) -> bool:
+    """Whether a symmetric matrix is positive definite: whether it has Cholesky's factor. It is written over.
+
+    By panels, of which each is taken off what is on and below the diagonal behind it. Cost n^3 / 3.
+    """
+    n = len(A)
+    for begin in range(0, n, PANEL):
+        end = min(begin + PANEL, n)
+        try:
+            L = np.linalg.cholesky(A[begin:end, begin:end])
+        except np.linalg.LinAlgError:
+            return False
+        below = scipy.linalg.solve_triangular(L, A[end:, begin:end].T, lower=True).T
+        for first in range(end, n, ROWS):
+            pieces.check()
+            rows = slice(first, min(first + ROWS, n))
+            A[rows, end : rows.stop] -= below[first - end : rows.stop - end] @ below[: rows.stop - end].T
+    return True
+
+
 def joint(V: Block, lengths: Block) -> Block:
     """T with the product of all I - t v v^T, in the order of the columns of V, being I - V T V^T."""
     T = np.zeros((len(lengths), len(lengths)))
@@ -85,5 +106,5 @@ def _columns(count: int, work: float) -> Iterator[slice]:
     """Slices of columns, each of which takes so many operations."""
     width = max(1, int(OPERATIONS // work))
     for begin in range(0, count, width):
-        stopping.check()
+        pieces.check()
         yield slice(begin, min(begin + width, count))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lowfold.backend import pieces
 from lowfold.neighbors.external import ExternalIndex
 from lowfold.neighbors.interface import Settings
 from lowfold.types import Floats, Indices, Neighbors
@@ -44,7 +45,7 @@ class SparseIndex(ExternalIndex):
         def measure(rows: slice) -> None:
             distances[rows], indices[rows] = self._ranked(X[rows].astype(np.float64), k)
 
-        self._in_pieces(measure, X)
+        self._in_pieces(measure, X.shape[0])
         return distances, indices
 
     def _ranked(self, X: Any, k: int) -> tuple[Floats, Indices]:
@@ -59,6 +60,7 @@ class SparseIndex(ExternalIndex):
             # Of a row no farther than the k-th, whose own length is at most |x| + reach.
             doubt = (self._most_entries + 8) * np.finfo(float).eps * np.square(2 * size + reach)
             for row in np.flatnonzero(np.square(scores[:, -1]) <= np.square(reach) + doubt):
+                pieces.check()
                 near = self._near(X[row : row + 1], np.square(reach[row]) + doubt[row])
                 own = self._lengths(X[row : row + 1], near)
                 distances[row], indices[row] = (values[0] for values in self._first(own, near, k))

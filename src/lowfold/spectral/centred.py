@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from lowfold.backend import native
+from lowfold.backend import native, stopping
+from lowfold.backend.pieces import shifted_columns
 from lowfold.types import Floats
 
 ROWS_AT_ONCE = 4096  # that are written out in float64
+# The kernel of products has a place for so many rows of all columns, even where there are fewer: 4 GB for 500,000.
+# Where X is not much larger than that, its columns are copied in panels of so many numbers; the bits stay the same.
+PACKED_ROWS, PANEL_SIZE = 1024, 1 << 22
 
 
 class CentredMatrix(ABC):
@@ -75,7 +79,7 @@ class DenseCentred(CentredMatrix):
 
     def gram(self) -> NDArray[np.float64]:
         """Xc Xc^T."""
-        columns = np.ascontiguousarray((self._X - self.mean).T)
+        columns = shifted_columns(self._X, self.mean, self._threads)
         return np.asarray(native.kernels.scatter(columns, np.zeros(self.shape[0]), self._threads))
 
     def times(self, B: NDArray[Any]) -> Floats:
@@ -86,8 +90,18 @@ class DenseCentred(CentredMatrix):
     def transposed_times(self, Z: NDArray[Any]) -> NDArray[np.float64]:
         """Xc^T Z."""
         Z = np.ascontiguousarray(Z, dtype=self._X.dtype)
-        zeros = np.zeros(Z.shape[1])
-        return np.asarray(native.kernels.cross(Z, zeros, self._X, self.mean, self._threads)).T
+        zeros, out = np.zeros(Z.shape[1]), np.empty((Z.shape[1], self.shape[1]))
+        for columns in self._panels():
+            stopping.check()
+            X = np.ascontiguousarray(self._X[:, columns])
+            out[:, columns] = native.kernels.cross(Z, zeros, X, self.mean[columns], self._threads)
+        return out.T
+
+    def _panels(self) -> list[slice]:
+        """Columns that are multiplied at once: all, or as many as the kernel has a small place for."""
+        n, D = self.shape
+        width = D if n > 4 * PACKED_ROWS else PANEL_SIZE // max(n, PACKED_ROWS)
+        return [slice(begin, min(begin + width, D)) for begin in range(0, D, width)]
 
     def sum_of_squares(self) -> float:
         """A few rows at a time, in float64."""

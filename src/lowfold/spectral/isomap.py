@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces
+from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work
 from lowfold.estimator import Stopwatch
 from lowfold.fitted import of_fitted
 from lowfold.neighbors.geodesic import GeodesicGraph
 from lowfold.neighbors.interface import SEEDED
 from lowfold.neighbors.radius import Within
 from lowfold.options import option, random_state_option
-from lowfold.spectral.eigen import solve
+from lowfold.spectral.eigen import dense_memory, solve
 from lowfold.spectral.graph_method import GraphMethod, Piece, Solved
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
 from lowfold.spectral.problem import Centred, DenseMatrix, EigenProblem
@@ -104,8 +104,10 @@ class Isomap(GraphMethod):
 
     def _memory(self, n_samples: int, n_features: int) -> int:
         k = 30 if isinstance(self.n_neighbors, Within) else 2 * self.n_neighbors
-        matrix = n_samples**2 if self.landmarks is None else self.landmarks * (n_samples + self.landmarks)
-        return 8 * matrix + n_samples * (30 * k + 8 * 200 + 16 * n_features)
+        n, m = self.landmarks or n_samples, self.n_components
+        matrix = n * n_samples + (n**2 if self.landmarks else 0) + rows_in_work(n, self._threads) * n
+        kept = n_samples * (30 * k + 8 * (6 * m + 600) + 16 * n_features)
+        return 8 * matrix + dense_memory(n, m) + kept
 
     def _cheaper(self) -> str:
         return "Use landmarks=1000, which needs 1000 x n_samples numbers instead of n_samples^2, or float32 data."

@@ -14,7 +14,7 @@ import numpy as np
 
 from lowfold import inputs
 from lowfold.backend import blas, steps
-from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work
+from lowfold.backend.pieces import ROWS_AT_ONCE, in_pieces, rows_in_work, shifted
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.fitted import of_fitted
@@ -95,8 +95,8 @@ class KernelPCA(Estimator):
         self.__dict__.pop("_back", None)
         given = data.kind == inputs.KERNEL
         X = data.values
-        self._centre = 0 if given else kernels.centre_for(self.kernel, X)
-        self._X = X if given else X - self._centre
+        self._centre = 0 if given else kernels.centre_for(self.kernel, X, self._threads)
+        self._X = X if given else shifted(X, self._centre, self._threads)
         self.gamma_ = self.gamma if self.gamma is not None else 1 / X.shape[1]
         self.landmarks_ = chosen_landmarks(n, self.landmarks, m, self.random_state)
         with watch.stage("kernel"):
@@ -160,7 +160,7 @@ class KernelPCA(Estimator):
     def _place(self, data: inputs.Data) -> Floats:
         if data.kind == inputs.KERNEL:
             return self._place_rows(data.values if self.landmarks_ is None else data.values[:, self.landmarks_])
-        return self._place_rows(data.values - self._centre)
+        return self._place_rows(shifted(data.values, self._centre, self._threads))
 
     def _place_rows(self, values: Any) -> Floats:
         """Kernel rows, or rows of data (centred as the training rows are), by the rule for new points."""
@@ -175,10 +175,10 @@ class KernelPCA(Estimator):
         return np.concatenate(parts)
 
     def _memory(self, n_samples: int, n_features: int) -> int:
-        n = self.landmarks or n_samples
+        n, m = self.landmarks or n_samples, self.n_components
         matrix = n * n if n <= KEPT_SIZE else 0
         pieces = 3 * rows_in_work(n, self._threads) * n
-        return 8 * (matrix + pieces + n_samples * (2 * n_features + 200)) + dense_memory(n, self.n_components)
+        return 8 * (matrix + pieces + n_samples * (2 * n_features + 4 * m + 200)) + dense_memory(n, m)
 
     def _cheaper(self) -> str:
         return "Use landmarks=2000, float32 data, or fewer components."

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lowfold.backend import native, pieces
+from lowfold.backend import native, pieces, steps
 from lowfold.errors import ParameterError
 from lowfold.types import Floats
 
@@ -30,17 +30,17 @@ class Kernel:
     coef0: float
 
     def rows(self, A: Floats, B: Floats) -> Floats:
-        """(len(A), len(B)), in one matrix product."""
+        """(len(A), len(B)), by products of matrices."""
         if callable(self.name):
             return self._by_pairs(A, B)
         with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused by name
-            return self._apply(A @ B.T, A, B)
+            return self._apply(steps.product(A, B.T), A, B)
 
     def single_rows(self, A: Floats, B: Floats, threads: int) -> Floats:
         """The same, each row of A by itself: its bits do not depend on the others."""
         if callable(self.name):
             return self._by_pairs(A, B)
-        columns = np.ascontiguousarray(B.T)
+        columns = pieces.shifted_columns(B, np.zeros(B.shape[1], B.dtype), threads)
         inner = native.kernels.project(np.ascontiguousarray(A), np.zeros(A.shape[1]), columns, threads)
         with np.errstate(invalid="ignore", over="ignore"):
             return self._apply(np.asarray(inner), A, B)
@@ -80,6 +80,6 @@ class Kernel:
         return np.exp(inner, out=inner)
 
 
-def centre_for(name: Any, X: Floats) -> Any:
+def centre_for(name: Any, X: Floats, threads: int) -> Any:
     """A shift that leaves the kernel as it is and keeps digits: the mean for a kernel of differences, else 0."""
-    return X.mean(axis=0, dtype=np.float64).astype(X.dtype) if name == "rbf" else np.zeros(X.shape[1], X.dtype)
+    return native.kernels.column_means(X, threads).astype(X.dtype) if name == "rbf" else np.zeros(X.shape[1], X.dtype)

@@ -43,7 +43,7 @@ class PairDistances:
     def _take(self, points: Any) -> None:
         self._points = points if self._whitening is None else self._whitening.rows(points)
         if self._euclidean:
-            self._columns = np.ascontiguousarray((points - self._mean).T)
+            self._columns = pieces.shifted_columns(points, self._mean, threads=1)
 
     def among(self, points: Any) -> PairDistances:
         """Distances to other points, by what the metric has learnt already."""

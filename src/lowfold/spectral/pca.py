@@ -185,7 +185,7 @@ class PCA(Estimator):
         if solver == "lanczos":
             basis = 8 * (small * (3 * m + 2 * WIDE_ROOM) + 2 * BLOCK * (n + D))
             return kept + basis + dense_memory(small, m) + 16 * n * (stored or 0)
-        gram = 2 * 8 * n * (D if stored is None else stored) if n < D else 0
+        gram = 8 * (n * (D if stored is None else 2 * stored) + 4 * m * D) if n < D else 0
         return kept + 3 * 8 * small**2 + gram + dense_memory(small, m)
 
     def _cheaper(self) -> str:

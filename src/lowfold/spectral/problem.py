@@ -171,7 +171,10 @@ class Centred:
         A = self._matrix.dense()
         A -= A.mean(axis=0)
         A -= A.mean(axis=1)[:, None]
-        return self._scale * (A + A.T) / 2
+        A = A + A.T
+        A *= self._scale  # in place: a square matrix is large
+        A /= 2
+        return A
 
 
 class SparseProducts:

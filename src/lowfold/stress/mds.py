@@ -31,6 +31,10 @@ class MDS(StressMethod):
     raw stress), n_iter_, converged_, landmarks_, report_. Non-metric: delta is the disparity, in units in which
     disparities are as long as the dissimilarities.
 
+    A non-metric pass fits a disparity to each of the n (n - 1) / 2 pairs: 0.6 s for 8,000 points on two cores, more
+    than ten times a metric one, and there may be max_iter = 1000 of them. `landmarks=1000` makes that seconds;
+    `Majorisation(lifts=0, relocations=0)` takes a quarter of the passes to a stress up to two thousandths higher.
+
     `weights` are of pairs of training points: with landmarks, those beside them are placed by their own. A new point
     has none, so `transform` weighs all fitted points equally; a NaN among its given dissimilarities is no pair.
     """
@@ -64,8 +68,8 @@ class MDS(StressMethod):
         how = Nonmetric() if isinstance(self.scaling, str) else self.scaling
         return OrdinalProblem(pairs, weighting, how, self._threads)
 
-    def _target(self, problem: Problem, scale: float) -> Callable[[Any], Any] | None:
-        return problem.monotone(scale) if isinstance(problem, OrdinalProblem) else None
+    def _target(self, problem: Problem, Y: Floats) -> Callable[[Any], Any] | None:
+        return problem.monotone(Y) if isinstance(problem, OrdinalProblem) else None
 
     def _named(self, stress: float, total: float, size: float, unit: float) -> Stresses:
         found = of_sums(stress * unit, total * unit, size * unit)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lowfold import inputs
 from lowfold.backend import native
+from lowfold.backend.stopping import Stopped
 from lowfold.errors import ConvergenceWarning, ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.fitted import of_fitted
@@ -58,8 +59,8 @@ class StressMethod(Estimator):
     def _problem(self, pairs: Pairs, weighting: Weighting) -> Problem:
         raise NotImplementedError
 
-    def _target(self, problem: Problem, scale: float) -> Callable[[Any], Any] | None:
-        """What becomes of dissimilarities before they are matched, after the last evaluation; None: nothing."""
+    def _target(self, problem: Problem, Y: Floats) -> Callable[[Any], Any] | None:
+        """What becomes of dissimilarities before they are matched by an embedding; None: nothing."""
         return None
 
     def _pair_weights(self, first: Any, second: Any, deltas: Any) -> Any:
@@ -88,8 +89,11 @@ class StressMethod(Estimator):
             with watch.stage("finish"):
                 findings["starts"] = [run.stress * weighting.unit for run in runs.all]
                 return self._finished(data, pairs, runs.best, findings)
-        except KeyboardInterrupt:
-            if not runs.all:  # the first start is not even there
+        except KeyboardInterrupt as interrupt:
+            # With landmarks there is no embedding before all others are placed, longer than Ctrl-C should have to wait;
+            # who stops a fit from another thread does not wait for it.
+            within_reach = self.landmarks_ is None or isinstance(interrupt, Stopped)
+            if not runs.all or not within_reach:  # or the first start is not even there
                 raise
             self.embedding_ = self._finished(data, pairs, runs.best, findings).astype(data.values.dtype)
             memory = self._needed(data)
@@ -125,13 +129,12 @@ class StressMethod(Estimator):
 
     def _finished(self, data: inputs.Data, pairs: Pairs, best: Optimisation, findings: dict[str, Any]) -> Floats:
         """The embedding of all points; what the optimisation says about itself is stored."""
-        problem, unit = best.problem, best.problem.weighting.unit
-        at = problem.evaluate(best.Y)  # also for the disparities, which were last fitted elsewhere
+        problem, unit, at = best.problem, best.problem.weighting.unit, best.evaluation
         Y = (best.Y.astype(np.float64) * at.scale).astype(pairs.dtype)
         self.n_iter_ = best.iteration
         self.history_ = np.array(best.history) * [1.0, unit]
         self.converged_ = best.converged
-        target = self._target(problem, at.scale)
+        target = self._target(problem, best.Y)
         measure = Measure(data, self.metric, self.landmarks_)
         law = problem.weighting.law
         if law[0] == GIVEN:

@@ -50,6 +50,30 @@ def group_begins(rising: Any) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
+def group_means(values: NDArray[np.float64], begin: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean of each group of numbers; the numbers themselves where each is a group."""
+    if len(begin) == len(values):
+        return values
+    means = np.empty(len(begin))
+    for piece in _pieces(len(begin)):
+        first, end = begin[piece.start], begin[piece.stop] if piece.stop < len(begin) else len(values)
+        within = begin[piece] - first
+        means[piece] = np.add.reduceat(values[first:end], within) / np.diff(within, append=end - first)
+    return means
+
+
+def run_ends(values: Any) -> NDArray[np.intp]:
+    """The places of the first and the last of each run of equal numbers."""
+    ends = np.zeros(len(values), bool)
+    ends[:1] = ends[-1:] = True
+    for piece in _pieces(len(values) - 1):
+        after = slice(piece.start + 1, piece.stop + 1)
+        differ = values[after] != values[piece]
+        ends[piece] |= differ
+        ends[after] |= differ
+    return np.flatnonzero(ends)
+
+
 def _ends(values: Any) -> Any:
     """Where buckets of about the same size begin; values that are there often have a bucket of their own."""
     count = min(len(values) // BUCKET, MOST_BUCKETS)

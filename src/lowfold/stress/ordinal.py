@@ -20,7 +20,7 @@ from lowfold.backend.embedding_protocol import PairOrder
 from lowfold.backend.packed import Packed
 from lowfold.errors import DataError
 from lowfold.options import documented, option
-from lowfold.stress.order import group_begins, stable_order, taken
+from lowfold.stress.order import group_begins, group_means, run_ends, stable_order, taken
 from lowfold.stress.pairs import Pairs
 from lowfold.stress.problem import Evaluation, StressProblem, Weighting
 from lowfold.types import Floats
@@ -97,13 +97,13 @@ class OrdinalProblem:
         given = self.weighting.weights
         return deltas, None if given is None else given[points]
 
-    def monotone(self, scale: float) -> Monotone:
-        """The disparities of the last evaluation, times its scale, as a function of the dissimilarities."""
-        delta, begin = self._order.delta.astype(np.float64), self._order.begin
-        count = np.diff(begin, append=len(delta))
-        values = scale * np.add.reduceat(self._fitted, begin) / count
-        inside = (np.diff(values, prepend=-1.0) == 0) & (np.diff(values, append=np.inf) == 0)
-        return Monotone(delta[begin][~inside], np.maximum.accumulate(values[~inside]))
+    def monotone(self, Y: Floats) -> Monotone:
+        """The disparities of an embedding, times its scale, as a function of the dissimilarities."""
+        scale, order = self.evaluate(Y).scale, self._order
+        values = group_means(self._fitted, order.begin)
+        ends = run_ends(values)
+        knots = taken(order.delta, taken(order.begin, ends)).astype(np.float64)
+        return Monotone(knots, np.maximum.accumulate(scale * values[ends]))
 
 
 class _Order:
