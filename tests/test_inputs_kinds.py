@@ -26,6 +26,10 @@ from lowfold import (
     NeighborGraph,
     SymmetricSNE,
     build_index,
+    explorer,
+    metrics,
+    plot,
+    stresses,
 )
 
 X = np.where(np.abs(cloud(30, 3)) < 0.3, 0.0, cloud(30, 3))
@@ -44,6 +48,10 @@ DOORS = {
     "query": lambda given: build_index(X).query(given, 3),
     "sparse query": lambda given: build_index(sparse.csr_array(X)).query(given, 3),
     "way back": lambda given: PCA().fit(X).inverse_transform(given),
+    "stresses": lambda given: stresses(D, given),
+    "judged": lambda given: metrics.trustworthiness(X, given),
+    "picture": lambda given: plot.scatter(given),
+    "scene": lambda given: explorer.make_scene(given, X[:, :2]),
 }
 
 
@@ -57,24 +65,28 @@ def _holding(value):
 REFUSED = {
     "generator": (lambda: (row for row in X), "can be read only once"),
     "map": (lambda: map(list, X), "can be read only once"),
-    "structured array": (lambda: np.array([tuple(row) for row in X], "f8,f8,f8"), "structured array"),
+    "structured array": (lambda: np.array([tuple(row) for row in X], "f8,f8,f8"), "structured array|got 1D"),
     "huge integer": (lambda: _holding(10**400), "float64 cannot hold"),
     "dictionary inside": (lambda: _holding({}), "argument must be .* string.* number"),
     "list inside": (lambda: _holding([1, 2]), "cannot be read as numbers"),
     "complex": (lambda: X.astype(complex), "Complex"),
-    "sparse complex": (lambda: sparse.csr_array(X.astype(complex)), "Complex"),
+    "sparse complex": (lambda: sparse.csr_array(X.astype(complex)), "Complex|is sparse"),
     "function": (lambda: cloud, "of type function"),
     "module": (lambda: np, "of type module"),
     "class": (lambda: int, "of type type"),
     "set": (lambda: {1, 2}, "of type set"),
     "dict": (lambda: {"a": [1, 2]}, "of type dict"),
     "text": (lambda: "rows", "of type str"),
-    "rows of text": (lambda: [["1", "2"], ["3", "4"]], "text"),
+    "rows of text": (lambda: X.astype(str).tolist(), "text"),
+    "list of dicts": (lambda: [{"a": 1.0}] * 30, "list of dictionaries"),
+    "list of sparse rows": (lambda: [sparse.csr_array(X[:1])] * 30, "list of sparse rows"),
+    "masked": (lambda: np.ma.array(X, mask=X > 1), "masked array"),
+    "vector": (lambda: X[1:, 0], "Expected 2D array, got 1D array|vector of 29 distances"),
     "unequal rows": (lambda: [np.ones(3), np.ones(2)], "rows of one length"),
     "scalar": (lambda: np.array(3.0), "Expected 2D array, got (0D|scalar) array"),
     "images": (lambda: np.ones((30, 4, 4)), "Expected 2D array, got 3D array|with dim 3"),
     "masked rows": (lambda: [np.ma.array([1.0, 2.0], mask=[True, False])] * 30, "masked array"),
-    "no rows": (lambda: sparse.csr_array((0, 3)), "sample|Sparse data|sparse rows"),
+    "no rows": (lambda: sparse.csr_array((0, 3)), "sample|Sparse data|sparse rows|is sparse|data have 0"),
     "times": (lambda: X.astype("m8[s]"), "dates or times"),
     "dates": (lambda: [[datetime.date(2020, 1, 1), 1.0]] * 30, "dates or times"),
 }
@@ -115,6 +127,38 @@ def test_indices_of_64_bits_and_entries_that_are_there_twice_are_read_as_what_th
     twice = sparse.coo_array((np.tile(given.data / 2, 2), places), shape=X.shape)
     for other in (wide, twice):
         assert same_bits(PCA().fit_transform(other), PCA().fit_transform(usual))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("place", [3, 77_777_777, -1])
+def test_entries_outside_of_a_sparse_matrix_are_refused_before_anything_follows_them(form, place):
+    broken = getattr(sparse, f"{form}_array")(X[:, :2])
+    broken.indices[0] = 30 if form == "csc" and place == 3 else place
+    falling = sparse.csr_array(X)
+    falling.indptr[1] = falling.indptr[2] + 1
+    for matrix in (broken, falling):
+        for door in ("fit", "transform", "index", "query", "sparse query", "graph"):
+            with pytest.raises(DataError, match="with entries outside of it"):
+                DOORS[door](matrix)
+
+
+LABELS = {
+    "masked": (np.ma.array(np.arange(30) % 3, mask=np.arange(30) < 9), "masked array"),
+    "complex": (np.arange(30) * 1j, "complex128, which are no labels"),
+    "None among text": (["a", None] * 15, "labels of one kind"),
+    "dictionaries": ([{}] * 30, "labels of one kind"),
+    "generator": ((label for label in "ab" * 15), "of type generator"),
+    "unequal": ([[1], [1, 2]] * 15, "cannot be read as labels"),
+}
+
+
+@pytest.mark.parametrize("what", LABELS)
+def test_labels_that_cannot_be_told_apart_are_refused(what):
+    labels, words = LABELS[what]
+    with pytest.raises(DataError, match=words):
+        UMAP(n_neighbors=5, schedule=Epochs(n_epochs=3)).fit(X, labels)
+    with pytest.raises(DataError, match=words):
+        metrics.label_accuracy(X[:, :2], labels)
 
 
 def test_a_matrix_of_numpy_is_read_as_an_array():
@@ -186,6 +230,10 @@ def test_tables_of_pandas_that_hold_no_numbers_are_refused_by_the_library():
                 DOORS[door](table)
     with pytest.raises(DataError, match="2 columns of the name 'a'"):
         PCA().fit(tables[6])
+    with pytest.raises(DataError, match="dates or times"):
+        PCA().fit(tables[0])
+    with pytest.raises(DataError, match=r"X\.to_frame\(\)"):
+        PCA().fit(tables[-1])
 
 
 def test_tables_of_polars_that_are_not_computed_yet_are_refused_with_the_way_to_do_that():
@@ -195,3 +243,6 @@ def test_tables_of_polars_that_are_not_computed_yet_are_refused_with_the_way_to_
         with pytest.raises(DataError, match=r"Pass X\.collect\(\)"):
             DOORS[door](table.lazy())
     assert same_bits(PCA().fit_transform(table), PCA().fit_transform(X[:, :2]))
+    wide = polars.DataFrame({"a": polars.Series([1, 2, 3], dtype=polars.Int128), "b": [1.0, 2.0, 3.0]})
+    with pytest.raises(DataError, match="Int128 cannot be read as numbers"):
+        PCA().fit(wide)

@@ -118,8 +118,25 @@ def test_float64_rows_are_centred_and_measured_before_they_are_rounded(metric):
 
 def test_rows_that_float32_tells_apart_are_searched_for_once(monkeypatch):
     monkeypatch.setattr(directions, "rounded", None)  # of float64 alone
-    monkeypatch.setattr(directions, "with_rows", None)
+    monkeypatch.setattr(directions, "nearest_rounded", None)
     X = cloud(400, 12).astype(np.float32)
     index = build_index(X, metric="cosine", search="exact")
     index.query(None, 5)
     index.query(X, 5)  # each is its own neighbour, and no other is as close
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_fewer_neighbors_are_the_first_of_more_also_where_float64_decides(metric, sparse):
+    rng = np.random.default_rng(0)
+    X = np.full((200, 400), 0.0 if sparse else 0.1)
+    X[np.arange(200), rng.integers(0, 150, 200)] += 1  # some share their direction, all others are equally far
+    X = (X if sparse else X + 1e-6 * rng.normal(size=X.shape)).astype(np.float32)
+    index = build_index(csr_array(X) if sparse and metric == "cosine" else X, metric=metric, search="exact")
+    for queries, most in ((None, 199), (X[:50], 200)):
+        every = index.query(queries, most)
+        assert ((np.diff(every.indices, axis=1) > 0) | (np.diff(every.distances, axis=1) > 0)).all()
+        for k in (1, 2, 5, 40):
+            some = index.query(queries, k)
+            np.testing.assert_array_equal(some.indices, every.indices[:, :k])
+            np.testing.assert_array_equal(some.distances, every.distances[:, :k])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 
 import numpy as np
@@ -122,3 +123,20 @@ def test_a_metric_by_products_is_asked_for_one_row_at_a_time(monkeypatch):
     sizes = asked_for(index, monkeypatch)
     index.query(None, 5)
     assert set(sizes) == {1}
+
+
+def test_ctrl_c_that_another_thread_receives_is_heard_by_who_waits_for_work():
+    ended = threading.Event()
+
+    def work(rows):
+        if rows.start == 0:
+            _thread.interrupt_main()  # wakes nobody
+        while not ended.wait(0.01):
+            pieces.check()
+
+    enough = threading.Timer(30, ended.set)
+    enough.start()
+    with pytest.raises(KeyboardInterrupt):
+        pieces.in_pieces(work, 2, threads=2, height=1)
+    assert not ended.is_set()
+    enough.cancel()

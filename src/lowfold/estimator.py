@@ -103,9 +103,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         n_stored: the numbers that sparse data hold, as in estimate(*X.shape, X.nnz).
         """
         validate(self)
-        if min(n_samples, n_features) < 1:
+        given = (n_samples, n_features) if n_stored is None else (n_samples, n_features, n_stored + 1)
+        if not all(isinstance(number, int | np.integer) and number >= 1 for number in given):
             raise ParameterError(
-                f"estimate was given n_samples={n_samples} and n_features={n_features}; both must be at least 1. "
+                f"estimate was given n_samples={n_samples!r} and n_features={n_features!r}; both must be whole numbers "
+                f"of at least 1. "
                 f"Pass the shape of the data, as in estimate(*X.shape)."
             )
         if n_stored is None:

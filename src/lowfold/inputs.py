@@ -107,12 +107,18 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     return Data(kind, values)
 
 
+def read_numbers(A: Any, name: str) -> Any:
+    """A table of numbers beside the data, C-ordered float32 or float64; some may be missing."""
+    A = as_table(A, name)
+    dtype = float_type(A, name)
+    check_two_dimensional(A, name)
+    with explained(name):
+        return check_array(A, dtype=dtype, order="C", input_name=name, ensure_all_finite=False)
+
+
 def read_coordinates(Y: Any, columns: int) -> Any:
     """Checked places in an embedding of so many coordinates, C-ordered float32 or float64."""
-    Y = as_table(Y)
-    float_type(Y, "Y")
-    with explained("Y"):
-        Y = check_array(Y, dtype=[np.float64, np.float32], order="C", input_name="Y", ensure_all_finite=False)
+    Y = read_numbers(Y, "Y")
     _check_finite(Y, Y, missing=False, otherwise="", name="Y")
     if Y.shape[1] != columns:
         raise DataError(

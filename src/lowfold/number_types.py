@@ -40,13 +40,13 @@ def float_type(X: Any, name: str = "X") -> Any:
         )
     if "c" in kinds:
         raise DataError(
-            f"Complex data not supported: {name} holds complex numbers, but distances are of real ones. Pass real and "
-            f"imaginary parts as columns of their own, np.hstack([{name}.real, {name}.imag])."
+            f"Complex data not supported: {name} holds complex numbers, but distances are of real ones. Pass the real "
+            f"and the imaginary parts as columns of their own."
         )
     if "V" in kinds:
         raise DataTypeError(
-            f"{name} is a structured array, whose entries are records, but rows of numbers are needed. Pass "
-            f"numpy.lib.recfunctions.structured_to_unstructured({name})."
+            f"{name} is a structured array, whose entries are records, but rows of numbers are needed. Pass a column "
+            f"for each field: numpy.lib.recfunctions.structured_to_unstructured({name}), of one dimension."
         )
     exact = kinds <= set("fiub") and np.result_type(np.float32, *types) == np.float32
     return np.float32 if types and exact else np.float64
@@ -81,10 +81,15 @@ def _type_of(X: Any) -> np.dtype[Any]:
     known = getattr(X, "dtype", None)
     if isinstance(known, np.dtype) and known.kind != "O":
         return known
-    values: NDArray[Any] = np.asarray(X)
+    try:
+        values: NDArray[Any] = np.asarray(X)
+    except Exception as error:  # each library of tables has its own
+        raise DataTypeError(
+            f"Data of type {known} cannot be read as numbers ({error}). Convert them to float64 first."
+        ) from error
     if values.dtype.kind == "O":
         for value in values.flat:
-            if isinstance(value, _DATES):
+            if isinstance(value, _DATES) or type(value).__name__ == "Period":  # of pandas
                 return np.dtype("M8[s]")
             if isinstance(value, _TEXT):
                 return np.dtype("U")

@@ -13,19 +13,21 @@ from scipy.sparse import issparse
 from lowfold.errors import DataError, DataTypeError, LowfoldError
 
 
-def as_table(X: Any) -> Any:
+def as_table(X: Any, name: str = "X") -> Any:
     """X, lists as an array and a dictionary of entries as CSR; what holds no rows, or not yet, is refused."""
     if issparse(X):
-        return X.tocsr() if X.format == "dok" else X  # of which others would see the dictionary
+        return X.tocsr() if X.format == "dok" else _within_itself(X, name)  # others would see the dictionary
     if isinstance(X, np.matrix):
         return np.asarray(X)
     if isinstance(X, Iterator):
         raise DataTypeError(
             f"The data are of type {type(X).__name__}, whose rows can be read only once, but they are needed more "
-            f"often. Pass list(X), or an array."
+            f"often. Pass list({name}), or an array."
         )
     if type(X).__name__ == "LazyFrame":
-        raise DataTypeError("X is a LazyFrame, whose rows are not there yet, but numbers are needed. Pass X.collect().")
+        raise DataTypeError(
+            f"{name} is a LazyFrame, whose rows are not there yet, but numbers are needed. Pass {name}.collect()."
+        )
     if isinstance(X, list | tuple):
         return _array_of(X)
     if isinstance(getattr(X, "shape", None), tuple) or hasattr(X, "__array__") or hasattr(X, "__dataframe__"):
@@ -39,7 +41,28 @@ def as_table(X: Any) -> Any:
     return values
 
 
+def _within_itself(X: Any, name: str) -> Any:
+    """A sparse matrix whose entries lie inside of it: compiled code would follow others out of its memory."""
+    if X.format in ("csr", "csc", "bsr") and X.ndim == 2:
+        begin, minor = X.indptr, X.shape[X.format != "csc"]
+        minor //= X.blocksize[1] if X.format == "bsr" else 1
+        ordered = begin[0] == 0 and begin[-1] <= min(len(X.indices), len(X.data)) and (np.diff(begin) >= 0).all()
+        places = X.indices[: begin[-1]] if ordered else X.indices
+        if not ordered or (len(places) and not (places.min() >= 0 and places.max() < minor)):
+            raise DataError(
+                f"{name} is a {type(X).__name__} of shape {X.shape} with entries outside of it: its indices must be "
+                f"below {minor}, and its indptr must rise. Make it again of rows, columns and values."
+            )
+    return X
+
+
 def _array_of(X: list[Any] | tuple[Any, ...]) -> Any:
+    if any(isinstance(row, dict) or issparse(row) for row in X):
+        kind = "dictionaries" if isinstance(X[0], dict) else "sparse rows"
+        raise DataTypeError(
+            f"The data are a {type(X).__name__} of {kind}, but rows of numbers are needed. Pass one table, as "
+            f"pandas.DataFrame or scipy.sparse.vstack makes it."
+        )
     if any(isinstance(row, np.ma.MaskedArray) for row in X):
         return np.ma.asarray(X)
     try:
@@ -50,17 +73,47 @@ def _array_of(X: list[Any] | tuple[Any, ...]) -> Any:
         ) from error
 
 
-def check_two_dimensional(X: Any) -> None:
+def check_two_dimensional(X: Any, name: str = "X") -> None:
     """Raises DataError unless X has rows and columns, with names that tell them apart where there are any."""
     shape = getattr(X, "shape", (0, 1))
     if len(shape) != 2:
-        single = "X.reshape(-1, 1) if it is a single feature, X.reshape(1, -1) if it is a single sample"
+        single = f"{name}.reshape(-1, 1) if it is a single feature, {name}.reshape(1, -1) if it is a single sample"
+        if hasattr(X, "to_frame"):
+            single = f"{name}.to_frame() if it is a single feature"
         raise DataError(
-            f"Expected 2D array, got {len(shape)}D array instead: X, a {type(X).__name__}, has shape {tuple(shape)}. "
-            f"Reshape your data: {'X.reshape(len(X), -1), a row for each sample' if len(shape) > 2 else single}."
+            f"Expected 2D array, got {len(shape)}D array instead: {name}, a {type(X).__name__}, has shape "
+            f"{tuple(shape)}. Reshape your data: "
+            f"{f'{name}.reshape(len({name}), -1), a row for each sample' if len(shape) > 2 else single}."
         )
     if is_table(X):
         _check_columns(list(X.columns), tuple(shape))
+
+
+def as_labels(labels: Any, name: str) -> Any:
+    """An array of labels or numbers, one or several for each point; what cannot be told apart is refused."""
+    if isinstance(labels, np.ma.MaskedArray):
+        raise DataError(
+            f"{name} is a masked array, and its mask would be lost. Fill the gaps with a label of their own."
+        )
+    if isinstance(labels, Iterator | dict | set | frozenset):
+        raise DataTypeError(
+            f"{name} is of type {type(labels).__name__}, but one label for each point is needed, in their order. Pass "
+            f"a list or an array."
+        )
+    try:
+        values = np.asarray(labels)
+        if values.dtype.kind in "cV":
+            raise DataTypeError(f"{name} has type {values.dtype}, which are no labels. Pass whole numbers or text.")
+        if values.dtype == object:
+            np.unique(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, LowfoldError):
+            raise
+        raise DataError(
+            f"{name} cannot be read as labels: {error}. Pass labels of one kind, one for each point, such as whole "
+            f"numbers or text, with one of their own for what is not known."
+        ) from error
+    return values
 
 
 def is_table(X: Any) -> bool:

@@ -105,3 +105,19 @@ def test_a_callback_that_is_taken_away_after_the_fit_does_not_keep_a_model_from_
     before = place(model, cloud(9, seed=1))
     lowfold.save(model.set_params(schedule="epochs"), tmp_path / "model")
     assert same_bits(place(lowfold.load(tmp_path / "model"), cloud(9, seed=1)), before)
+
+
+def test_a_model_file_keeps_a_model_whose_next_fit_would_be_refused(tmp_path):
+    model = lowfold.PCA(n_components=2).fit(cloud())
+    before = model.transform(cloud(9, seed=1))
+    lowfold.save(model.set_params(n_components=0), tmp_path / "model")
+    restored = lowfold.load(tmp_path / "model")
+    assert same_bits(restored.transform(cloud(9, seed=1)), before)
+    with pytest.raises(lowfold.ParameterError, match="n_components"):
+        restored.fit(cloud())
+
+
+@pytest.mark.parametrize("shape", [(5.5, 3), ("a", 3), (0, 3), (5, None)])
+def test_an_estimate_is_of_whole_numbers_of_rows_and_columns(shape):
+    with pytest.raises(lowfold.ParameterError, match="whole numbers of at least 1"):
+        lowfold.PCA().estimate(*shape)

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from lowfold.backend.embedding_protocol import Sparse
 from lowfold.errors import DataError
+from lowfold.tables import as_labels
 
 UNKNOWN = -1
 UNKNOWN_DISTANCE = 1.0  # between labels of which one is not known
@@ -42,7 +43,7 @@ class Target:
 
 def read_target(y: Any, n: int, kind: str) -> Target:
     """Checked labels or numbers. kind "auto": numbers if y has any that is not whole, else labels."""
-    y = np.asarray(y)
+    y = as_labels(y, "y")
     if y.ndim not in (1, 2) or y.shape[0] != n:
         raise DataError(
             f"y has shape {y.shape}, but X has {n} samples: y needs a label, or numbers, for each of them. Pass as "

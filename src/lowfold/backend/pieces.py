@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ ROWS_AT_ONCE = 256
 MANY_ROWS = 8192  # of short ones
 NUMBERS_AT_ONCE = 1 << 20  # of a large array that is copied: hundredths of a second
 MOMENT = 0.1  # seconds that a piece of unknown cost should take
+TURN = 0.1  # seconds that a thread waits for another before it looks around
 GROWTH = 4  # times as many rows as a piece before: the next ones may cost more than those
 WAITING = 2  # pieces for each thread, at work or next: none is idle while the first of them is waited for
 
@@ -107,14 +108,23 @@ def _spread(work: Callable[[slice], None], pieces: Iterator[slice], threads: int
             for piece in pieces:
                 waiting.append(pool.submit(begin, piece))
                 if len(waiting) == WAITING * threads:
-                    waiting.popleft().result()
-                    stopping.check()
+                    await_outcome(waiting.popleft())
             for future in waiting:
-                future.result()
-                stopping.check()
+                await_outcome(future)
     finally:
         ended.set()
         pool.shutdown(cancel_futures=True)
+
+
+def await_outcome(future: Future[None]) -> None:
+    """Waits for work on another thread, and raises what it raised; a stop is heard meanwhile.
+
+    In turns: Ctrl-C that another thread receives, as from `_thread.interrupt_main`, wakes nobody who waits for a lock.
+    """
+    while not future.done():
+        wait([future], timeout=TURN)
+        stopping.check()
+    future.result()
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from lowfold.judging import Judging
 from lowfold.methods import METHODS
 from lowfold.neighbors.index import build_index
 from lowfold.options import documented, option
+from lowfold.tables import as_table, check_two_dimensional
 
 SEARCHING = "neighbours of the data"  # what the stage is called
 INK_SHARE = 0.1  # grey pictures whose median lies below this share of their range are ink on empty paper
@@ -76,6 +77,9 @@ def make_scene(
     how = Contents() if contents is None else contents
     _check(how)
     sources = sources_of(maps)
+    if X is not None:
+        X = as_table(X)
+        check_two_dimensional(X)
     n = _count(X, sources)
     truth = _truth(X, labels, how, n)
     header: dict[str, Any] = {"kind": "scene", "title": how.title or "", "n": n, "panels": []}

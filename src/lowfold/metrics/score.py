@@ -16,6 +16,7 @@ from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.interface import Metric, read_points
 from lowfold.options import documented, option, validate
 from lowfold.spectral.pairs import PairDistances
+from lowfold.tables import as_labels
 from lowfold.types import Floats
 
 EXACT_UP_TO = 10_000  # points, for sample="auto": there every point takes a second or two
@@ -99,7 +100,7 @@ def read_embedding(Y: Any, n: int | None = None, name: str = "Y") -> Floats:
     """An embedding, checked; it has n points."""
     if issparse(Y):
         raise DataError(f"{name} is sparse; an embedding has a few coordinates for each point. Pass {name}.toarray().")
-    values: Floats = read_points(np.asarray(Y), "euclidean").values
+    values: Floats = read_points(inputs.read_numbers(Y, name), "euclidean").values
     if n is not None and len(values) != n:
         raise DataError(
             f"{name} has {len(values)} points, but X has {n}. Pass the embedding of X, a row for each of its rows."
@@ -109,7 +110,7 @@ def read_embedding(Y: Any, n: int | None = None, name: str = "Y") -> Floats:
 
 def check_labels(labels: Any, n: int) -> NDArray[np.intp]:
     """Labels as numbers 0, 1, ...; one for each of n points."""
-    values = np.asarray(labels)
+    values = as_labels(labels, "labels")
     if values.shape != (n,):
         raise DataError(
             f"labels has shape {values.shape}, but there are {n} points. Pass one label for each point, in their order."

@@ -39,7 +39,6 @@ def check_parts(name: str, state: dict[str, Any]) -> None:
 def check_model(model: Any) -> None:
     """Raises FileError unless the whole model is one that can be used."""
     try:
-        validate(model)
         fitted_with = model.__dict__.get("_fitted_with", {})
         if not set(fitted_with) <= {parameter.name for parameter in parameters(type(model))}:
             raise FileError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,16 @@ from scipy.sparse import csr_matrix, issparse
 from lowfold.backend import native, resources
 from lowfold.neighbors.duplicates import rows_index
 from lowfold.neighbors.engines import Exact, resolve
-from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, rounded, with_rows, without_self
+from lowfold.neighbors.interface import (
+    NeighborIndex,
+    Settings,
+    first_of,
+    given_queries,
+    nearest_rounded,
+    rounded,
+    with_rows,
+    without_self,
+)
 from lowfold.neighbors.sparse_rows import SparseIndex, row_lengths
 from lowfold.types import Floats, Neighbors
 
@@ -61,8 +72,8 @@ class DirectionIndex(NeighborIndex):
 
     def _points_query(self, k: int) -> Neighbors:
         if not len(self._undirected) and self._index is not None:
-            found = self._index.query(None, k)
-            return self._sharpened(found, self._exact, lambda wide, rows: wide.nearest_points(rows, k))
+            ask = _Ask(functools.partial(self._index.query, None), lambda wide, rows, k: wide.nearest_points(rows, k))
+            return self._sharpened(ask, k, self.n - 1, exact=self._exact)
         # One more, so that each point itself can be dropped.
         return without_self(self._new_query(self._X, k + 1))
 
@@ -73,32 +84,33 @@ class DirectionIndex(NeighborIndex):
         distances = np.empty((units.shape[0], 0), self._X.dtype)
         recall = 1.0
         if self._index is not None:
-            k_directed = min(k, self._index.n)
-            found = self._sharpened(
-                self._index.query(units, k_directed),
-                self._exact,
-                lambda wide, rows: wide.query(_in_float64(given[rows], self._centred, self._threads), k_directed),
+            ask = _Ask(
+                functools.partial(self._index.query, units),
+                lambda wide, rows, k: wide.query(_in_float64(given[rows], self._centred, self._threads), k),
             )
+            found = self._sharpened(ask, min(k, self._index.n), self._index.n, exact=self._exact)
             indices, distances, recall = self._directed[found.indices], found.distances, found.recall
             # Everything is at distance 1 from a query without direction: the first points are as near as any.
             indices[~has_direction] = self._directed[: indices.shape[1]]
             distances[~has_direction] = 1
         return self._merged(indices, distances, k, recall)
 
-    def _sharpened(self, found: Neighbors, exact: bool, ask: Callable[[Any, NDArray[np.intp]], Neighbors]) -> Neighbors:
-        """What was found among the unit vectors, in the type of the rows; if it has to be exact, as float64 finds it.
-
-        ask: the neighbours of some of the rows in an index of unit vectors in float64.
-        """
-        if found.distances.dtype != self._X.dtype:
-            return rounded(found, self._X.dtype)
-        second = found.distances[:, min(1, found.k - 1)]
-        doubtful = np.flatnonzero((second < CLOSE) & (exact and self._X.dtype == np.float32))
+    def _sharpened(self, ask: _Ask, k: int, most: int, *, exact: bool) -> Neighbors:
+        """The nearest k, in the type of the rows; if they have to be exact, as float64 finds them."""
+        dtype = self._X.dtype
+        if self._units.dtype != dtype:
+            return nearest_rounded(ask.nearest, k, most, dtype) if exact else rounded(ask.nearest(k), dtype)
+        if not exact or dtype != np.float32:
+            return ask.nearest(k)
+        found = ask.nearest(min(max(k, 2), most))  # the second is looked at whatever k is
+        doubtful = np.flatnonzero(found.distances[:, min(1, found.k - 1)] < CLOSE)
+        found = first_of(found, k)
         if not len(doubtful):
             return found
         units = _in_float64(self._X[self._directed], self._centred, self._threads)
         wide = rows_index(units, "cosine", Settings(search="exact", n_jobs=self._threads))
-        return with_rows(found, doubtful, ask(wide, doubtful))
+        sharp = nearest_rounded(lambda wanted: ask.in_float64(wide, doubtful, wanted), k, most, dtype)
+        return with_rows(found, doubtful, sharp)
 
     def _merged(self, indices: Any, distances: Any, k: int, recall: float) -> Neighbors:
         """The nearest k of those found and of the points without direction."""
@@ -131,10 +143,22 @@ class DirectionIndex(NeighborIndex):
 
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """Where every row has a direction."""
-        found = None if len(self._undirected) or self._index is None else self._index.nearest_points(points, k)
-        if found is None:
+        if len(self._undirected) or self._index is None:
             return None
-        return self._sharpened(found, True, lambda wide, rows: wide.nearest_points(points[rows], k))
+        ask = _Ask(
+            functools.partial(self._index.nearest_points, points),
+            lambda wide, rows, k: wide.nearest_points(points[rows], k),
+        )
+        return self._sharpened(ask, k, self.n - 1, exact=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """One question in two ways: nearest(k) among the unit vectors as they are, and in_float64(index, rows, k), of some
+    of the rows alone, in an index of unit vectors in float64."""
+
+    nearest: Callable[[int], Any]
+    in_float64: Callable[[Any, NDArray[np.intp], int], Neighbors]
 
 
 def _dense_index(units: Floats, settings: Settings) -> NeighborIndex:

@@ -23,6 +23,8 @@ Metric: TypeAlias = str | Callable[..., float]
 
 
 SEEDED = "the cells and samples of the approximate search"
+# Neighbours more, at first and at most, that may be as far away as the last once distances are rounded.
+EQUAL, MOST_EQUAL = 4, 256
 
 
 def metric_option() -> Any:
@@ -97,6 +99,28 @@ def lowest_entry(D: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int,
     return int(a[row]), int(b[column]), float(D[row, column])
 
 
+def nearest_rounded(ask: Callable[[int], Neighbors], k: int, most: int, dtype: Any) -> Neighbors:
+    """The nearest k by distances in another type, in which more of them may be equal: those go by index.
+
+    ask: the nearest so many, at most `most`, by distances as they are. More are asked for as long as the last of them
+    is as far away as the k-th, up to MOST_EQUAL; of still more the first ones by distances as they are.
+    """
+    most = min(k + MOST_EQUAL, most)
+    wanted = min(k + EQUAL, most)
+    while True:
+        found = rounded(ask(wanted), dtype)
+        last, kth = found.distances[:, -1], found.distances[:, k - 1]
+        if wanted == most or not ((last == kth) & (kth > 0)).any():  # at 0 none was rounded
+            return first_of(found, k)
+        wanted = min(2 * wanted, most)
+
+
+def first_of(found: Neighbors, k: int) -> Neighbors:
+    """The nearest k of those found."""
+    indices, distances = found.indices[:, :k].copy(), found.distances[:, :k].copy()
+    return dataclasses.replace(found, indices=indices, distances=distances)
+
+
 def rounded(found: Neighbors, dtype: Any) -> Neighbors:
     """The same with distances in another type, in which more of them may be equal: those go by index."""
     distances = found.distances.astype(dtype)
@@ -108,7 +132,6 @@ def rounded(found: Neighbors, dtype: Any) -> Neighbors:
 def with_rows(found: Neighbors, rows: NDArray[np.intp], others: Neighbors) -> Neighbors:
     """Those found, with the neighbours of some rows as others are, in the same type."""
     indices, distances = found.indices.copy(), found.distances.copy()
-    others = rounded(others, distances.dtype)
     indices[rows], distances[rows] = others.indices, others.distances
     return dataclasses.replace(found, indices=indices, distances=distances)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.engines import Cells, resolve
-from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, with_rows
+from lowfold.neighbors.interface import NeighborIndex, Settings, first_of, given_queries, nearest_rounded, with_rows
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -57,13 +57,14 @@ class RowsIndex(NeighborIndex):
         rows = given.astype(self._X.dtype)
         found = self.nearest(rows, min(k + self._is_exact, self.n))  # one more, to see whether it might be the last
         moved = self._moved(given, rows, found.distances)
-        first = np.s_[:, :k]
-        found = dataclasses.replace(found, indices=found.indices[first].copy(), distances=found.distances[first].copy())
+        found = first_of(found, k)
         if not len(moved):
             return found
         settings = Settings(search="exact", n_jobs=self._threads)
         wide = SpatialIndex(self._X.astype(np.float64), self._metric, settings)
-        return with_rows(found, moved, wide.nearest(given[moved], k))  # rounded at the end, not at the beginning
+        # Rounded at the end, not at the beginning.
+        own = nearest_rounded(lambda wanted: wide.nearest(given[moved], wanted), k, self.n, self._X.dtype)
+        return with_rows(found, moved, own)
 
     @property
     @abstractmethod

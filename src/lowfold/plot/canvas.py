@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.errors import DataError, LowfoldError
+from lowfold.inputs import read_numbers
 
 PANEL = 3.2  # inches
 BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}  # of a legend
@@ -46,8 +47,8 @@ def panels(count: int, columns: int, axes: Any = None) -> list[Any]:
 
 def plane(Y: Any) -> NDArray[np.float64]:
     """The first two coordinates; a single one gets a second that spreads points a little, the same each time."""
-    values = np.asarray(Y, np.float64)
-    if values.ndim != 2 or not np.isfinite(values).all() or not values.size:
+    values = read_numbers(Y, "Y").astype(np.float64)
+    if not np.isfinite(values).all() or not values.size:
         raise DataError(f"Y has shape {values.shape}; a picture needs finite coordinates (n, d). Pass an embedding.")
     length = float(np.ptp(values[:, :2], axis=0).max())
     if length > 0 and not 1e-6 < length < 1e9:

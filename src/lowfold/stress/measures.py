@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowfold import inputs
 from lowfold.errors import DataError
 from lowfold.stress.place import Measure
 from lowfold.types import Floats, Indices
@@ -48,8 +49,8 @@ def stresses(D: Any, Y: Any, weights: Any = None) -> Stresses:
 
     weights (n, n): of pairs; None: 1. Sammon's stress is `normalized` with weights 1 / D.
     """
-    D, Y = np.asarray(D, np.float64), np.asarray(Y, np.float64)
-    if D.ndim != 2 or Y.ndim != 2 or D.shape != (len(Y), len(Y)):
+    D, Y = (inputs.read_numbers(values, name).astype(np.float64) for values, name in ((D, "D"), (Y, "Y")))
+    if D.shape != (len(Y), len(Y)):
         raise DataError(
             f"D has shape {D.shape} and Y {Y.shape}; stresses need a square D with a row and a column for each row of "
             f"Y. Pass an (n, n) and an (n, d) array."

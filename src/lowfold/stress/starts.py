@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.backend.pieces import ctrl_c_as_such
+from lowfold.backend.pieces import await_outcome, ctrl_c_as_such
 from lowfold.stress.majorise import Majorisation, Optimisation, Solver
 from lowfold.stress.ordinal import OrdinalProblem
 from lowfold.stress.problem import Problem
@@ -56,7 +56,7 @@ class Runs:
             with ctrl_c_as_such():
                 waiting = [pool.submit(self._run, number, threads // workers) for number in range(len(self._starts))]
                 for future in waiting:
-                    future.result()
+                    await_outcome(future)
         finally:
             self._stop.set()
             pool.shutdown(cancel_futures=True)
