@@ -87,8 +87,8 @@ def test_methods_with_a_square_matrix_take_no_more_memory_than_was_foreseen(meth
     given = {"metric": "precomputed"} if method is lowfold.ClassicalMDS else {}
     if given:  # none of them is negative, and many lie close together
         X = cdist(X, X)
-    model = method(n_components=m, **given)
-    method(n_components=2, **given).fit(X[:300, :300])
+    model = method(n_components=m, n_jobs=2, **given)  # of many threads not all have rows in hand at once
+    method(n_components=2, n_jobs=2, **given).fit(X[:300, :300])
     with PeakMemory() as memory:
         model.fit(X)
     foreseen, slack = model.estimate(*X.shape), 20e6  # what threads and the allocator keep

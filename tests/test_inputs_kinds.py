@@ -217,7 +217,7 @@ def test_tables_of_pandas_that_hold_no_numbers_are_refused_by_the_library():
         pandas.DataFrame({"a": pandas.interval_range(0, 30), "b": one}),
         pandas.DataFrame({"a": pandas.array([1, None] * 15, dtype="Int64"), "b": one}),
         pandas.DataFrame({"a": pandas.Categorical(["x", "y"] * 15), "b": one}),
-        pandas.DataFrame({"a": [10**400] * 30, "b": one}),
+        pandas.DataFrame({"a": pandas.Series([10**400] * 30, dtype=object), "b": one}),
         pandas.DataFrame({"a": [[1, 2]] * 30, "b": one}),
         pandas.DataFrame(X, columns=["a", "a", "b"]),
         pandas.DataFrame(X, columns=["a", 1, "b"]),
