@@ -102,17 +102,15 @@ def as_labels(labels: Any, name: str) -> Any:
         )
     try:
         values = np.asarray(labels)
-        if values.dtype.kind in "cV":
-            raise DataTypeError(f"{name} has type {values.dtype}, which are no labels. Pass whole numbers or text.")
         if values.dtype == object:
-            np.unique(values)
+            np.unique(values)  # which needs an order, as all do who ask for labels
     except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, LowfoldError):
-            raise
         raise DataError(
             f"{name} cannot be read as labels: {error}. Pass labels of one kind, one for each point, such as whole "
             f"numbers or text, with one of their own for what is not known."
         ) from error
+    if values.dtype.kind in "cV":
+        raise DataTypeError(f"{name} has type {values.dtype}, which are no labels. Pass whole numbers or text.")
     return values
 
 
