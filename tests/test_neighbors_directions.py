@@ -140,3 +140,18 @@ def test_fewer_neighbors_are_the_first_of_more_also_where_float64_decides(metric
             some = index.query(queries, k)
             np.testing.assert_array_equal(some.indices, every.indices[:, :k])
             np.testing.assert_array_equal(some.distances, every.distances[:, :k])
+
+
+@pytest.mark.parametrize("n", [300, 1200])  # with 1,200 all are asked for in several rounds
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_any_number_of_directions_that_are_equally_far_once_rounded_go_by_index(metric, n):
+    X = np.ones((n, n + 50), np.float32)
+    X[np.arange(n), np.arange(n)[::-1]] += np.float32(1e-3)  # float64 has their lengths in another order
+    index = build_index(X, metric=metric, search="exact")
+    found = index.query(None, 5)
+    assert len(np.unique(found.distances)) == 1
+    lowest = np.array([[j for j in range(6) if j != i][:5] for i in range(n)])
+    np.testing.assert_array_equal(found.indices, lowest)
+    np.testing.assert_array_equal(index.nearest_points(np.array([2, n - 1]), 5).indices, lowest[[2, n - 1]])
+    new = index.query(X[[0, 7]], 4)
+    np.testing.assert_array_equal(new.indices, [[0, 1, 2, 3], [7, 0, 1, 2]])

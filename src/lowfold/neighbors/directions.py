@@ -21,6 +21,7 @@ from lowfold.neighbors.interface import (
     given_queries,
     nearest_rounded,
     rounded,
+    some_of,
     with_rows,
     without_self,
 )
@@ -72,7 +73,7 @@ class DirectionIndex(NeighborIndex):
 
     def _points_query(self, k: int) -> Neighbors:
         if not len(self._undirected) and self._index is not None:
-            ask = _Ask(functools.partial(self._index.query, None), lambda wide, rows, k: wide.nearest_points(rows, k))
+            ask = _Ask(functools.partial(_of_points, self._index), _of_points)
             return self._sharpened(ask, k, self.n - 1, exact=self._exact)
         # One more, so that each point itself can be dropped.
         return without_self(self._new_query(self._X, k + 1))
@@ -84,8 +85,9 @@ class DirectionIndex(NeighborIndex):
         distances = np.empty((units.shape[0], 0), self._X.dtype)
         recall = 1.0
         if self._index is not None:
+            among = self._index
             ask = _Ask(
-                functools.partial(self._index.query, units),
+                lambda rows, k: among.query(some_of(units, rows), k),
                 lambda wide, rows, k: wide.query(_in_float64(given[rows], self._centred, self._threads), k),
             )
             found = self._sharpened(ask, min(k, self._index.n), self._index.n, exact=self._exact)
@@ -99,17 +101,19 @@ class DirectionIndex(NeighborIndex):
         """The nearest k, in the type of the rows; if they have to be exact, as float64 finds them."""
         dtype = self._X.dtype
         if self._units.dtype != dtype:
-            return nearest_rounded(ask.nearest, k, most, dtype) if exact else rounded(ask.nearest(k), dtype)
+            return nearest_rounded(ask.nearest, k, most, dtype) if exact else rounded(ask.nearest(None, k), dtype)
         if not exact or dtype != np.float32:
-            return ask.nearest(k)
-        found = ask.nearest(min(max(k, 2), most))  # the second is looked at whatever k is
+            return ask.nearest(None, k)
+        found = ask.nearest(None, min(max(k, 2), most))  # the second is looked at whatever k is
         doubtful = np.flatnonzero(found.distances[:, min(1, found.k - 1)] < CLOSE)
         found = first_of(found, k)
         if not len(doubtful):
             return found
         units = _in_float64(self._X[self._directed], self._centred, self._threads)
         wide = rows_index(units, "cosine", Settings(search="exact", n_jobs=self._threads))
-        sharp = nearest_rounded(lambda wanted: ask.in_float64(wide, doubtful, wanted), k, most, dtype)
+        sharp = nearest_rounded(
+            lambda rows, wanted: ask.in_float64(wide, some_of(doubtful, rows), wanted), k, most, dtype
+        )
         return with_rows(found, doubtful, sharp)
 
     def _merged(self, indices: Any, distances: Any, k: int, recall: float) -> Neighbors:
@@ -145,8 +149,9 @@ class DirectionIndex(NeighborIndex):
         """Where every row has a direction."""
         if len(self._undirected) or self._index is None:
             return None
+        among = self._index
         ask = _Ask(
-            functools.partial(self._index.nearest_points, points),
+            lambda rows, k: among.nearest_points(some_of(points, rows), k),
             lambda wide, rows, k: wide.nearest_points(points[rows], k),
         )
         return self._sharpened(ask, k, self.n - 1, exact=True)
@@ -154,11 +159,17 @@ class DirectionIndex(NeighborIndex):
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
-    """One question in two ways: nearest(k) among the unit vectors as they are, and in_float64(index, rows, k), of some
-    of the rows alone, in an index of unit vectors in float64."""
+    """One question in two ways: nearest(rows, k) among the unit vectors as they are, of some rows or (None) of all, and
+    in_float64(index, rows, k), of some of the rows, in an index of unit vectors in float64."""
 
-    nearest: Callable[[int], Any]
+    nearest: Callable[[NDArray[np.intp] | None, int], Any]
     in_float64: Callable[[Any, NDArray[np.intp], int], Neighbors]
+
+
+def _of_points(index: Any, points: NDArray[np.intp] | None, k: int) -> Neighbors:
+    """The nearest of some points of an index, or of all."""
+    found: Neighbors = index.query(None, k) if points is None else index.nearest_points(points, k)
+    return found
 
 
 def _dense_index(units: Floats, settings: Settings) -> NeighborIndex:

@@ -23,8 +23,9 @@ Metric: TypeAlias = str | Callable[..., float]
 
 
 SEEDED = "the cells and samples of the approximate search"
-# Neighbours more, at first and at most, that may be as far away as the last once distances are rounded.
-EQUAL, MOST_EQUAL = 4, 256
+EQUAL = 4  # neighbours more, at first, that may be as far away as the last once distances are rounded
+MORE = 4  # times as many for those that still may
+NUMBERS_AT_ONCE = 1 << 22  # distances that are kept while these are looked for
 
 
 def metric_option() -> Any:
@@ -99,20 +100,38 @@ def lowest_entry(D: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int,
     return int(a[row]), int(b[column]), float(D[row, column])
 
 
-def nearest_rounded(ask: Callable[[int], Neighbors], k: int, most: int, dtype: Any) -> Neighbors:
+def nearest_rounded(
+    ask: Callable[[NDArray[np.intp] | None, int], Neighbors], k: int, most: int, dtype: Any
+) -> Neighbors:
     """The nearest k by distances in another type, in which more of them may be equal: those go by index.
 
-    ask: the nearest so many, at most `most`, by distances as they are. More are asked for as long as the last of them
-    is as far away as the k-th, up to MOST_EQUAL; of still more the first ones by distances as they are.
+    ask: of some rows, or of all for None, the nearest so many, at most `most`, by distances as they are. A row asks for
+    more as long as the last of them is as far away as the k-th.
     """
-    most = min(k + MOST_EQUAL, most)
     wanted = min(k + EQUAL, most)
-    while True:
-        found = rounded(ask(wanted), dtype)
-        last, kth = found.distances[:, -1], found.distances[:, k - 1]
-        if wanted == most or not ((last == kth) & (kth > 0)).any():  # at 0 none was rounded
-            return first_of(found, k)
-        wanted = min(2 * wanted, most)
+    found = rounded(ask(None, wanted), dtype)
+    nearest, undecided = first_of(found, k), _undecided(found, k)
+    while len(undecided) and wanted < most:
+        wanted = min(MORE * wanted, most)
+        step = max(1, NUMBERS_AT_ONCE // wanted)
+        rest = []
+        for rows in (undecided[begin : begin + step] for begin in range(0, len(undecided), step)):
+            found = rounded(ask(rows, wanted), dtype)
+            nearest.indices[rows], nearest.distances[rows] = found.indices[:, :k], found.distances[:, :k]
+            rest.append(rows[_undecided(found, k)])
+        undecided = np.concatenate(rest)
+    return nearest
+
+
+def _undecided(found: Neighbors, k: int) -> NDArray[np.intp]:
+    """Rows in which some that were not found may be as far away as the k-th; at 0 none was rounded."""
+    last, kth = found.distances[:, -1], found.distances[:, k - 1]
+    return np.flatnonzero((last == kth) & (kth > 0))
+
+
+def some_of(values: Any, rows: NDArray[np.intp] | None) -> Any:
+    """These rows of values, or all of them."""
+    return values if rows is None else values[rows]
 
 
 def first_of(found: Neighbors, k: int) -> Neighbors:

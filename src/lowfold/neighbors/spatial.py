@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.engines import Cells, resolve
-from lowfold.neighbors.interface import NeighborIndex, Settings, first_of, given_queries, nearest_rounded, with_rows
+from lowfold.neighbors.interface import NeighborIndex, Settings, first_of, given_queries, nearest_rounded, some_of, with_rows
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -67,7 +67,9 @@ class RowsIndex(NeighborIndex):
         settings = Settings(search="exact", n_jobs=self._threads)
         wide = SpatialIndex(self._X.astype(np.float64), self._metric, settings)
         # Rounded at the end, not at the beginning.
-        own = nearest_rounded(lambda wanted: wide.nearest(given[moved], wanted), k, self.n, self._X.dtype)
+        own = nearest_rounded(
+            lambda rows, wanted: wide.nearest(some_of(given[moved], rows), wanted), k, self.n, self._X.dtype
+        )
         return with_rows(found, moved, own)
 
     @property
