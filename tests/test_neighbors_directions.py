@@ -142,16 +142,16 @@ def test_fewer_neighbors_are_the_first_of_more_also_where_float64_decides(metric
             np.testing.assert_array_equal(some.distances, every.distances[:, :k])
 
 
-@pytest.mark.parametrize("n", [300, 1200])  # with 1,200 all are asked for in several rounds
-@pytest.mark.parametrize("metric", ["cosine", "correlation"])
-def test_any_number_of_directions_that_are_equally_far_once_rounded_go_by_index(metric, n):
-    X = np.ones((n, n + 50), np.float32)
-    X[np.arange(n), np.arange(n)[::-1]] += np.float32(1e-3)  # float64 has their lengths in another order
-    index = build_index(X, metric=metric, search="exact")
-    found = index.query(None, 5)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_any_number_of_directions_that_are_equally_far_once_rounded_go_by_index(sparse):
+    n, t = 700, np.float32(0.00017263479821849614)
+    X = np.zeros((n, n + 1), np.float32)
+    X[:, 0] = 1
+    # Two points with t are t^2 apart, those with t and the next number a little more, and the same in float32.
+    X[np.arange(n), np.arange(1, n + 1)] = np.where(np.arange(n) < 350, np.nextafter(t, np.float32(1)), t)
+    index = build_index(csr_array(X) if sparse else X, metric="cosine", search="exact")
+    found = index.nearest_points(np.arange(350, n), 5)
     assert len(np.unique(found.distances)) == 1
-    lowest = np.array([[j for j in range(6) if j != i][:5] for i in range(n)])
-    np.testing.assert_array_equal(found.indices, lowest)
-    np.testing.assert_array_equal(index.nearest_points(np.array([2, n - 1]), 5).indices, lowest[[2, n - 1]])
-    new = index.query(X[[0, 7]], 4)
-    np.testing.assert_array_equal(new.indices, [[0, 1, 2, 3], [7, 0, 1, 2]])
+    np.testing.assert_array_equal(found.indices, np.tile(np.arange(5), (350, 1)))
+    np.testing.assert_array_equal(index.query(None, 5).indices[350:], found.indices)
+    np.testing.assert_array_equal(index.query(X[[500, 600]], 3).indices, [[500, 0, 1], [600, 0, 1]])
