@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from conftest import cloud, same_bits
 from lowfold import MDS, Cells, ParameterError, build_index
-from lowfold.neighbors import external
+from lowfold.neighbors import external, trees
 from test_neighbors import NATIVE, distances, expected
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
@@ -164,3 +164,33 @@ finally:
     assert ended.stderr.strip().endswith("KeyboardInterrupt")
     assert ended.stdout == "0 at work\n"
     assert ended.returncode in (1, 130, -signal.SIGINT)
+
+
+@DTYPES
+@pytest.mark.parametrize("metric", ["canberra", "hamming", "haversine"])
+def test_points_in_several_trees_have_the_neighbors_that_they_have_in_one(metric, dtype, monkeypatch):
+    X, new = rows_for(metric, 900).astype(dtype), rows_for(metric, 60, seed=1).astype(dtype)
+    X[::7] = X[3]  # more equal points than are asked for
+    one = build_index(X, metric=metric)
+    monkeypatch.setattr(trees, "MOST_POINTS", 100)
+    several = build_index(X, metric=metric)
+    assert isinstance(several._search, trees.Trees)
+    for queries in (None, new):
+        for k in (1, 8, 300):  # 300: more than one tree holds
+            theirs, ours = one.query(queries, k), several.query(queries, k)
+            np.testing.assert_array_equal(ours.indices, theirs.indices)
+            assert same_bits(ours.distances, theirs.distances)
+
+
+def test_a_row_looks_into_few_of_several_trees(monkeypatch):
+    X = rows_for("haversine", 4000)
+    monkeypatch.setattr(trees, "MOST_POINTS", 250)
+    several = trees.Trees(X, "haversine")
+    looked = []
+    look = several._look
+    monkeypatch.setattr(
+        several, "_look", lambda number, X, rows, found: (looked.append(len(rows)), look(number, X, rows, found))
+    )
+    several.kneighbors(X[:500], 10)
+    assert len(several._points) == 16
+    assert sum(looked) < 500 * 5

@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix, issparse
 from lowfold.backend import resources
 from lowfold.backend.pieces import in_timed_pieces
 from lowfold.errors import DataError, ParameterError
+from lowfold.neighbors import trees
 from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -62,10 +63,13 @@ class ExternalIndex(NeighborIndex):
         # Here, not at the top: it takes longer to import than all of Lowfold.
         from sklearn.neighbors import NearestNeighbors
 
+        by_tree = self._metric in TREE_METRICS
         try:
+            if by_tree and not issparse(X) and X.shape[0] > trees.MOST_POINTS and X.shape[1] <= trees.MOST_FEATURES:
+                return trees.Trees(X, str(self._metric))
             return NearestNeighbors(
                 metric=self._metric,
-                algorithm="auto" if self._metric in TREE_METRICS else "brute",
+                algorithm="auto" if by_tree else "brute",
                 n_jobs=1,  # its own threads would be at work still when Ctrl-C has ended the search
             ).fit(as_seen(X, self._metric))
         except (ValueError, TypeError) as error:

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.engines import Cells, resolve
-from lowfold.neighbors.interface import NeighborIndex, Settings, first_of, given_queries, nearest_rounded, some_of, with_rows
+from lowfold.neighbors.interface import (
+    NeighborIndex,
+    Settings,
+    first_of,
+    given_queries,
+    nearest_rounded,
+    some_of,
+    with_rows,
+)
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
