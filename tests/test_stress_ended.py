@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
+from _thread import interrupt_main
 
 import numpy as np
 import pytest
 
 from conftest import cloud, same_bits
 from lowfold import MDS, Majorisation, Sammon
+from lowfold.backend import stopping
 from lowfold.backend.stopping import Stopped
+from lowfold.neighbors.interface import read_points
+from lowfold.stress import mds
 from lowfold.stress.ordinal import OrdinalProblem
+from lowfold.stress.pairs import pairs_of
 from lowfold.stress.place import Placing
-from lowfold.stress.problem import StressProblem
+from lowfold.stress.problem import StressProblem, unit_weights
+from lowfold.stress.starts import Runs
 
 BOTH = pytest.mark.parametrize("method", [MDS, Sammon])
 
@@ -75,22 +83,41 @@ def test_ctrl_c_is_followed_by_no_further_pass_over_the_pairs(method, monkeypatc
     assert np.isclose(model.history_[-1, 1], model.raw_stress_)
 
 
-def test_ctrl_c_in_a_nonmetric_fit_is_followed_by_one_pass_for_its_disparities(monkeypatch):
-    passes = counted(monkeypatch, OrdinalProblem, "evaluate")
-    seen = []
+def interrupted(X):
+    """A non-metric fit that Ctrl-C ended at the third step."""
 
     def callback(step):
         if step.iteration == 3:
-            seen.append(len(passes))
             raise KeyboardInterrupt
 
     model = MDS(scaling="nonmetric", solver=Majorisation(callback=callback))
     with pytest.raises(KeyboardInterrupt):
-        model.fit(cloud(60))
-    assert len(passes) == seen[0] + 1
+        model.fit(X)
+    return model
+
+
+def test_ctrl_c_in_a_nonmetric_fit_of_few_points_leaves_the_disparities_of_all_pairs():
+    model = interrupted(cloud(60))
     pairs = model.shepard()
     raw = np.square(pairs.distance - pairs.disparity).sum()
     assert np.isclose(raw, model.raw_stress_, rtol=1e-6)
+    assert "disparities of new points" not in model.report_.findings
+
+
+def test_ctrl_c_in_a_nonmetric_fit_of_many_points_is_followed_by_no_pass_over_all_pairs(monkeypatch):
+    X, new = cloud(300), cloud(5, seed=1)
+    all_pairs = interrupted(X)
+    fits = counted(monkeypatch, OrdinalProblem, "_fit")
+    passes = counted(monkeypatch, OrdinalProblem, "evaluate")
+    monkeypatch.setattr(mds, "HURRIED", 4000)
+    model = interrupted(X)
+    assert len(fits) == len(passes) + 1
+    assert len(fits[-1][1]) == -(-300 * 299 // 2 // 12)
+    assert model.report_.findings["disparities of new points"] == "fitted to one pair in 12: Ctrl-C ended the fit"
+    np.testing.assert_array_equal(model.embedding_, all_pairs.embedding_)
+    assert model.raw_stress_ == all_pairs.raw_stress_  # which is of all pairs
+    size = np.abs(all_pairs.embedding_).max()
+    np.testing.assert_allclose(model.transform(new), all_pairs.transform(new), atol=0.05 * size)
 
 
 @pytest.mark.parametrize("most", [0, 5, 40, 200])
@@ -103,3 +130,33 @@ def test_max_iter_bounds_all_passes_of_a_nonmetric_fit_with_its_lifts_and_reloca
     # Beside them: two starts, the first look, one at each of two lifts and five relocations, one for the disparities.
     assert model.n_iter_ <= most
     assert len(passes) <= most + 2 + 1 + 2 + 5 + 1
+
+
+def test_ctrl_c_ends_passes_on_other_threads_where_they_are():
+    """A pass over millions of pairs takes longer than somebody who presses Ctrl-C should have to wait."""
+    ended = []
+
+    class Endless:
+        def __init__(self, problem):
+            self.__dict__.update(problem.__dict__)
+
+        def with_threads(self, threads):
+            return self
+
+        def evaluate(self, Y):
+            try:
+                while True:
+                    stopping.check()
+                    time.sleep(0.001)
+            except Stopped:
+                ended.append(True)
+                raise
+
+    pairs = pairs_of(read_points(cloud(20), "euclidean"), "euclidean", None, 1)
+    runs = Runs(
+        Endless(StressProblem(pairs, unit_weights(pairs, 1), 1)), [lambda: cloud(20, 2)] * 2, Majorisation(), None
+    )
+    threading.Timer(0.2, interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        runs.drain(2)
+    assert len(ended) == 2

@@ -62,7 +62,8 @@ class Disparities {
             squares[chunk] = measure(chunk, fitted, worker);
             parts[chunk] = pooled(chunk, fitted, worker);
         });
-        const std::vector<Pool> whole = joined(parts);
+        std::vector<Pool> whole;
+        parallel_for(context, 1, [&](std::size_t, Worker& worker) { whole = joined(parts, worker); });
         DisparitySums sums;
         for (const double square : squares) sums.square += square;
         for (const Pool& one : whole) sums.length += one.sum / one.mass * one.sum;
@@ -167,13 +168,14 @@ class Disparities {
         return out.take();
     }
 
-    static std::vector<Pool> joined(std::vector<std::vector<Pool>>& parts) {
+    static std::vector<Pool> joined(std::vector<std::vector<Pool>>& parts, Worker& worker) {
         std::size_t most = 0;
         for (const auto& part : parts) most += part.size();
         Stack out(most);
         for (auto& part : parts) {
             for (const Pool& next : part) out.append(next);
             part = {};
+            worker.check();
         }
         return out.take();
     }

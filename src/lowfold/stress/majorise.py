@@ -85,7 +85,8 @@ class Optimisation:
 
     Y (n, d) in the problem's type, centred. together (n,): the point that each is one with, if some are equal.
     history: (iteration, stress), one for each pass. converged: ended because the stress hardly fell; stopped: by a
-    callback. relocated, lifted: how often points were moved to where they fit better, and all of them by a lift.
+    callback; hurried: by Ctrl-C, so that somebody waits. relocated, lifted: how often points were moved to where they
+    fit better, and all of them by a lift.
     """
 
     def __init__(self, problem: Problem, start: Any, solver: Solver, together: NDArray[np.intp] | None = None) -> None:
@@ -94,7 +95,7 @@ class Optimisation:
         self.Y: Floats = self._next.astype(problem.dtype)
         self.evaluation: Evaluation = problem.evaluate(self.Y)
         self.history: list[tuple[int, float]] = [(0, self.evaluation.stress)]
-        self.converged = self.stopped = False
+        self.converged = self.stopped = self.hurried = False
         self.relocated = self.lifted = 0
         self._ahead = False
         self._momentum = isinstance(solver, Majorisation) and solver.momentum

@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from lowfold.options import option
+from lowfold.stress.majorise import Optimisation
 from lowfold.stress.measures import Stresses, of_sums
 from lowfold.stress.method import StressMethod
 from lowfold.stress.ordinal import Nonmetric, OrdinalProblem
 from lowfold.stress.pairs import Pairs
 from lowfold.stress.problem import Problem, StressProblem, Weighting, given_weights, unit_weights
 from lowfold.types import Floats
+
+HURRIED = 1 << 20  # pairs that the disparities of new points are fitted to after Ctrl-C: hundredths of a second
 
 
 class MDS(StressMethod):
@@ -68,8 +71,13 @@ class MDS(StressMethod):
         how = Nonmetric() if isinstance(self.scaling, str) else self.scaling
         return OrdinalProblem(pairs, weighting, how, self._threads)
 
-    def _target(self, problem: Problem, Y: Floats) -> Callable[[Any], Any] | None:
-        return problem.monotone(Y) if isinstance(problem, OrdinalProblem) else None
+    def _target(self, best: Optimisation, findings: dict[str, Any]) -> Callable[[Any], Any] | None:
+        if not isinstance(best.problem, OrdinalProblem):
+            return None
+        function, step = best.problem.monotone(best.Y, best.evaluation.scale, HURRIED if best.hurried else None)
+        if step > 1:
+            findings["disparities of new points"] = f"fitted to one pair in {step}: Ctrl-C ended the fit"
+        return function
 
     def _named(self, stress: float, total: float, size: float, unit: float) -> Stresses:
         found = of_sums(stress * unit, total * unit, size * unit)

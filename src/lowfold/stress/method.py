@@ -59,7 +59,7 @@ class StressMethod(Estimator):
     def _problem(self, pairs: Pairs, weighting: Weighting) -> Problem:
         raise NotImplementedError
 
-    def _target(self, problem: Problem, Y: Floats) -> Callable[[Any], Any] | None:
+    def _target(self, best: Optimisation, findings: dict[str, Any]) -> Callable[[Any], Any] | None:
         """What becomes of dissimilarities before they are matched by an embedding; None: nothing."""
         return None
 
@@ -92,9 +92,10 @@ class StressMethod(Estimator):
         except KeyboardInterrupt as interrupt:
             # With landmarks there is no embedding before all others are placed, longer than Ctrl-C should have to wait;
             # who stops a fit from another thread does not wait for it.
-            within_reach = self.landmarks_ is None or isinstance(interrupt, Stopped)
-            if not runs.all or not within_reach:  # or the first start is not even there
+            waited_for = not isinstance(interrupt, Stopped)
+            if not runs.all or (waited_for and self.landmarks_ is not None):  # or the first start is not even there
                 raise
+            runs.best.hurried = waited_for
             self.embedding_ = self._finished(data, pairs, runs.best, findings).astype(data.values.dtype)
             memory = self._needed(data)
             self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
@@ -134,7 +135,7 @@ class StressMethod(Estimator):
         self.n_iter_ = best.iteration
         self.history_ = np.array(best.history) * [1.0, unit]
         self.converged_ = best.converged
-        target = self._target(problem, best.Y)
+        target = self._target(best, findings)
         measure = Measure(data, self.metric, self.landmarks_)
         law = problem.weighting.law
         if law[0] == GIVEN:

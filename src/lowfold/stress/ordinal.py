@@ -75,17 +75,14 @@ class OrdinalProblem:
 
     def evaluate(self, Y: Floats) -> Evaluation:
         """The stress of `scale` Y, in units in which sum w disparity^2 is `total`."""
-        order, targets = self._order, self._targets.entries
-        square, length, misfit = native.kernels.disparities_inplace(
-            self._fitted, targets, Y, order.pairs, self._ties, self.threads
-        )
+        square, length, misfit = self._fit(self._fitted, Y, self._order)
         if not square * length > 0:
             raise DataError(
-                f"All {len(order.delta)} distances of the embedding are 0, or too small to be seen beside the largest: "
-                f"their order says nothing. Start from init='random', or use scaling='metric'."
+                f"All {len(self._order.delta)} distances of the embedding are 0, or too small to be seen beside the "
+                f"largest: their order says nothing. Start from init='random', or use scaling='metric'."
             )
         gradient, residuals, _ = native.kernels.stress_of_packed(
-            targets, self.weighting.weights, Y, self.weighting.law, self.threads
+            self._targets.entries, self.weighting.weights, Y, self.weighting.law, self.threads
         )
         unit = self.total * (length / square) / square
         stress = self.total * (misfit / square)
@@ -97,13 +94,26 @@ class OrdinalProblem:
         given = self.weighting.weights
         return deltas, None if given is None else given[points]
 
-    def monotone(self, Y: Floats) -> Monotone:
-        """The disparities of an embedding, times its scale, as a function of the dissimilarities."""
-        scale, order = self.evaluate(Y).scale, self._order
-        values = group_means(self._fitted, order.begin)
+    def monotone(self, Y: Floats, scale: float, most: int | None = None) -> tuple[Monotone, int]:
+        """(f, m): the disparities of an embedding, times its scale, as a function of the dissimilarities.
+
+        most: pairs to fit it to, every m-th of all.
+        """
+        step = 1 if most is None else max(1, -(-len(self._order.delta) // most))
+        order = self._order if step == 1 else self._order.thinned(step)
+        fitted = self._fitted if step == 1 else np.empty(len(order.delta))
+        square, length, _ = self._fit(fitted, Y, order)
+        if step > 1 and not square * length > 0:  # those that differ are not among these
+            return self.monotone(Y, scale)
+        values = group_means(fitted, order.begin)
         ends = run_ends(values)
         knots = taken(order.delta, taken(order.begin, ends)).astype(np.float64)
-        return Monotone(knots, np.maximum.accumulate(scale * values[ends]))
+        return Monotone(knots, np.maximum.accumulate(scale * values[ends])), step
+
+    def _fit(self, fitted: NDArray[np.float64], Y: Floats, order: _Order) -> tuple[float, float, float]:
+        return native.kernels.disparities_inplace(
+            fitted, self._targets.entries, Y, order.pairs, self._ties, self.threads
+        )
 
 
 class _Order:
@@ -126,3 +136,13 @@ class _Order:
         self.begin = group_begins(self.delta)
         ends = taken(np.concatenate(first), by_size), taken(np.concatenate(second), by_size)
         self.pairs: PairOrder = (*ends, self.begin, None if weights is None else taken(weights, ends).astype(float))
+
+    def thinned(self, step: int) -> _Order:
+        """Every so many-th of the pairs."""
+        other = copy.copy(self)
+        first, second, _, weights = self.pairs
+        other.delta = self.delta[::step].copy()
+        other.begin = group_begins(other.delta)
+        few = first[::step].copy(), second[::step].copy()
+        other.pairs = (*few, other.begin, None if weights is None else weights[::step].copy())
+        return other

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.backend.pieces import await_outcome, ctrl_c_as_such
+from lowfold.backend.stopping import Stop, stoppable
 from lowfold.stress.majorise import Majorisation, Optimisation, Solver
 from lowfold.stress.ordinal import OrdinalProblem
 from lowfold.stress.problem import Problem
@@ -51,14 +52,20 @@ class Runs:
             for number in range(len(self._starts)):
                 self._run(number, threads)
             return
-        pool = ThreadPoolExecutor(workers)
+        pool, stops = ThreadPoolExecutor(workers), [Stop() for _ in self._starts]
+
+        def run(number: int) -> None:
+            with stoppable(stops[number]):
+                self._run(number, threads // workers)
+
         try:
             with ctrl_c_as_such():
-                waiting = [pool.submit(self._run, number, threads // workers) for number in range(len(self._starts))]
-                for future in waiting:
+                for future in [pool.submit(run, number) for number in range(len(stops))]:
                     await_outcome(future)
         finally:
             self._stop.set()
+            for stop in stops:  # a pass over many pairs takes longer than Ctrl-C should have to wait
+                stop.ask()
             pool.shutdown(cancel_futures=True)
 
     def _run(self, number: int, threads: int) -> None:
