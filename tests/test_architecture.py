@@ -27,7 +27,7 @@ ROOT = TESTS.parent
 LAYERS = (
     {"errors", "types", "options"},
     {"backend"},
-    {"number_types", "tables", "inputs", "training"},
+    {"number_types", "tables", "pairwise", "inputs", "training"},
     {"fitted", "estimator", "watching"},
     {"neighbors"},
     {"affinity"},

@@ -18,7 +18,7 @@ from lowfold import inputs
 from lowfold.backend import native, resources, stopping
 from lowfold.errors import DataError, MemoryLimitError, ParameterError
 from lowfold.fitted import note_parameters, of_fitted
-from lowfold.options import documented, parameters, validate
+from lowfold.options import documented, parameters, plain_numbers, validate
 from lowfold.training import TrainingRows
 from lowfold.types import Floats, Report
 
@@ -47,6 +47,22 @@ class Declaring(BaseEstimator):
         with self._as_before_on_failure():  # names and number of the features are noted before the numbers are seen
             note_parameters(self)
             return inputs.read(self, X, self.accepts, fitting=True)
+
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """For a fit: what fails inside leaves the estimator as it was, and its parameters are of Python's types."""
+        with self._as_before_on_failure(), self._in_plain_numbers():
+            yield
+
+    @contextmanager
+    def _in_plain_numbers(self) -> Iterator[None]:
+        plain = plain_numbers(self)
+        given = {name: self.__dict__[name] for name in plain}
+        self.__dict__.update(plain)
+        try:
+            yield
+        finally:
+            self.__dict__.update(given)
 
     @contextmanager
     def _as_before_on_failure(self) -> Iterator[None]:
@@ -81,13 +97,13 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
 
         A fit that fails leaves the model as it was before.
         """
-        with self._as_before_on_failure():
+        with self._fitting():
             self._learn(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """Learns and returns the embedding of X, of shape (n_samples, n_components); y as in `fit`."""
-        with self._as_before_on_failure():
+        with self._fitting():
             self._learn(X, y)
         return self.embedding_.copy()
 
@@ -103,6 +119,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         n_stored: the numbers that sparse data hold, as in estimate(*X.shape, X.nnz).
         """
         validate(self)
+        with self._in_plain_numbers():
+            return self._estimate(n_samples, n_features, n_stored)
+
+    def _estimate(self, n_samples: int, n_features: int, n_stored: int | None) -> int:
         given = (n_samples, n_features) if n_stored is None else (n_samples, n_features, n_stored + 1)
         if not all(isinstance(number, int | np.integer) and number >= 1 for number in given):
             raise ParameterError(
@@ -125,8 +145,25 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         watch = Stopwatch()
         findings: dict[str, Any] = {}
         self._training: TrainingRows | None = TrainingRows(data.values, self._threads) if self.remembers else None
-        self.embedding_ = self._fit(data, watch, findings).astype(data.values.dtype, copy=False)
+        with resources.limited_memory(getattr(self, "memory_limit", None)):
+            embedding = self._fit(data, watch, findings)
+        with np.errstate(over="ignore"):  # seen next
+            self.embedding_ = embedding.astype(data.values.dtype, copy=False)
+        self._check_embedding()
         self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
+
+    def _check_embedding(self) -> None:
+        """Raises ParameterError where numbers have left their range on the way from finite data."""
+        off = ~np.isfinite(self.embedding_).all(axis=1)
+        if not off.any():
+            return
+        defaults = {parameter.name: parameter.default for parameter in parameters(type(self))}
+        own = [f"{name}={getattr(self, name)!r}" for name in defaults if getattr(self, name) is not defaults[name]]
+        raise ParameterError(
+            f"{type(self).__name__} gave coordinates that are not finite for {int(off.sum())} of {len(off)} points, "
+            f"though the data are: some number on the way to them has left the range of {self.embedding_.dtype}. "
+            f"Bring what is set so far nearer to its default ({', '.join(own) or 'nothing is'}), or scale X."
+        )
 
     def _recall(self, data: inputs.Data, training: TrainingRows) -> Floats:
         """Stored coordinates for training rows; the others are placed."""

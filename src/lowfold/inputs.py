@@ -13,26 +13,27 @@ from sklearn.utils.validation import check_array, validate_data
 from lowfold.backend import native, resources
 from lowfold.errors import DataError
 from lowfold.number_types import float_type, is_sparse
+from lowfold.pairwise import AFFINITY as AFFINITY
+from lowfold.pairwise import DISTANCES as DISTANCES
+from lowfold.pairwise import GRAPH as GRAPH
+from lowfold.pairwise import KERNEL as KERNEL
+from lowfold.pairwise import SQUARE_KINDS, check_pairs, squared_form
 from lowfold.tables import as_table, check_two_dimensional, explained
 
 ROWS = "rows of numbers"
 SPARSE_ROWS = "sparse rows of numbers"
-DISTANCES = "precomputed distances"
 GAPS = "rows of which some numbers are missing (NaN), with metric='nan_euclidean'"
 PARTIAL = "precomputed distances of which some are missing (NaN)"
-GRAPH = "a precomputed neighbour graph"
-KERNEL = "a precomputed kernel matrix"
-AFFINITY = "precomputed affinities"
 
 # In the order in which a message names them; neighbours can be found in those of the first kinds.
 KINDS = (ROWS, GAPS, SPARSE_ROWS, DISTANCES, PARTIAL, GRAPH, KERNEL, AFFINITY)
 NEIGHBOR_KINDS = (ROWS, SPARSE_ROWS, DISTANCES, GRAPH)
-SQUARE_KINDS = (DISTANCES, GRAPH, KERNEL, AFFINITY)
 
-# What a method that cannot take rows with gaps itself can still do with them.
-OTHER_WAY = ", or pass NeighborGraph(metric='nan_euclidean').fit_transform(X) and metric='precomputed' here"
-
-_ROWS_AT_ONCE = 64
+# What a method that cannot take rows with gaps itself can still do with them, by what it takes instead.
+WITH_GAPS = {
+    DISTANCES: ", or pass sklearn.metrics.pairwise.nan_euclidean_distances(X) and metric='precomputed' here",
+    GRAPH: ", or pass NeighborGraph(metric='nan_euclidean').fit_transform(X) and metric='precomputed' here",
+}
 
 # Where the largest entry lies outside of these, squared distances would leave the range of their type.
 _MAGNITUDES = {np.dtype(np.float32): (1e-15, 1e17), np.dtype(np.float64): (1e-140, 1e140)}
@@ -70,7 +71,7 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     dtype, sparse = float_type(X), is_sparse(X)
     kind = _kind(estimator, sparse=sparse)
     if fitting and kind == DISTANCES:
-        X = _squared_form(X)
+        X = squared_form(X)
     if kind not in accepts:
         taken = [known for known in KINDS if known in accepts]
         raise DataError(
@@ -80,6 +81,11 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     if sparse and kind == KERNEL:
         raise DataError(
             f"X is a {type(X).__name__}, but {KERNEL} has a value for every pair, zeros too. Pass X.toarray()."
+        )
+    if kind == DISTANCES and not fitting and np.ndim(X) == 1:
+        raise DataError(
+            f"X is a vector of {len(X)} distances, but those of new points to each training point are needed. Pass an "
+            f"array with a row for each new point; scipy.spatial.distance.squareform(X) holds those of training points."
         )
     check_two_dimensional(X)
     with explained("X", pairs=kind in SQUARE_KINDS):
@@ -97,13 +103,14 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     for_gaps = kind == ROWS and getattr(estimator, "metric", None) == "nan_euclidean"
     missing = (kind == DISTANCES and PARTIAL in accepts) or (for_gaps and GAPS in accepts)
     threads = resources.thread_count(getattr(estimator, "n_jobs", None))
-    largest = _largest(values, threads, missing=missing, otherwise=OTHER_WAY if for_gaps else "")
+    remedy = _remedy_of_gaps(kind, accepts, for_gaps=for_gaps)
+    largest = _largest(values, threads, missing=missing, remedy=remedy)
     if fitting and among is None:
         _check_scale(largest, values.dtype)
     else:
         _check_reach(largest, values.dtype, values.dtype if among is None else among)
     if kind in SQUARE_KINDS:
-        _check_pairs(values, kind, fitting=fitting)
+        check_pairs(values, kind, fitting=fitting)
     return Data(kind, values)
 
 
@@ -119,12 +126,21 @@ def read_numbers(A: Any, name: str) -> Any:
 def read_coordinates(Y: Any, columns: int) -> Any:
     """Checked places in an embedding of so many coordinates, C-ordered float32 or float64."""
     Y = read_numbers(Y, "Y")
-    _check_finite(Y, Y, missing=False, otherwise="", name="Y")
+    _check_finite(Y, Y, missing=False, remedy=_remedy_of_gaps(ROWS, frozenset()), name="Y")
     if Y.shape[1] != columns:
         raise DataError(
             f"Y has {Y.shape[1]} columns, but the embedding has {columns}. Pass coordinates as transform gives them."
         )
     return Y
+
+
+def check_apart(Y: Any) -> None:
+    """Raises DataError where a start has all points in one place: nothing would ever move them."""
+    if len(Y) > 1 and not np.ptp(Y, axis=0).any():
+        raise DataError(
+            f"init puts all {len(Y)} points in one place, where nothing tells them apart. Pass coordinates that "
+            f"differ, or init='random'."
+        )
 
 
 def is_pairwise(estimator: BaseEstimator) -> bool:
@@ -151,6 +167,16 @@ def _remedy(kind: str) -> str:
     return "Pass the rows themselves and a metric."
 
 
+def _remedy_of_gaps(kind: str, accepts: frozenset[str], *, for_gaps: bool = False) -> str:
+    """What to do about missing numbers."""
+    if kind in SQUARE_KINDS:
+        embedding = "MDS or Sammon, which know missing distances" if kind == DISTANCES else "numbers in their place"
+        return f"Leave out such points, both their rows and their columns, or use {embedding}"
+    other = next((way for taken, way in WITH_GAPS.items() if for_gaps and taken in accepts), "")
+    fill = "or fill the gaps first, for example with sklearn.impute.SimpleImputer"
+    return f"Leave out such rows or columns, {fill}{other}"
+
+
 def _canonical(X: Any, kind: str) -> csr_array:
     """The same matrix with sorted indices and no entry twice, rows without stored zeros; the caller's stays as it is.
 
@@ -165,38 +191,17 @@ def _canonical(X: Any, kind: str) -> csr_array:
     return csr_array(X)
 
 
-def _squared_form(X: Any) -> Any:
-    """The symmetric matrix of a vector of the distances of all pairs; anything else as it is."""
-    if np.ndim(X) != 1 or not len(X) or np.asarray(X).dtype.kind not in "fiub":
-        return X
-    pairs = np.asarray(X)
-    n = round((1 + np.sqrt(1 + 8 * len(pairs))) / 2)
-    if n * (n - 1) // 2 != len(pairs):
-        raise DataError(
-            f"X is a vector of {len(pairs)} distances, which is not n (n - 1) / 2 for any n: {n} points have "
-            f"{n * (n - 1) // 2} pairs. Pass the distances of all pairs in the order of scipy.spatial.distance.pdist, "
-            f"or a square (2D) array."
-        )
-    square = np.zeros((n, n), pairs.dtype)
-    begin = 0
-    for i in range(n - 1):
-        row = pairs[begin : begin + n - 1 - i]
-        square[i, i + 1 :] = square[i + 1 :, i] = row
-        begin += len(row)
-    return square
-
-
-def _largest(values: Any, threads: int, *, missing: bool, otherwise: str) -> float:
-    """The size of the largest entry; what is not finite is refused, with what else can be done."""
+def _largest(values: Any, threads: int, *, missing: bool, remedy: str) -> float:
+    """The size of the largest entry; what is not finite is refused, with what can be done about gaps."""
     numbers = values.data[:, None] if issparse(values) else values
     largest = float(native.kernels.largest_entry(numbers, np.zeros(numbers.shape[1]), threads))
     if np.isfinite(largest):
         return largest
-    _check_finite(values, numbers, missing=missing, otherwise=otherwise)
+    _check_finite(values, numbers, missing=missing, remedy=remedy)
     return max((float(np.nanmax(np.abs(row), initial=0.0)) for row in numbers), default=0.0)
 
 
-def _check_finite(values: Any, numbers: Any, *, missing: bool, otherwise: str, name: str = "X") -> None:
+def _check_finite(values: Any, numbers: Any, *, missing: bool, remedy: str, name: str = "X") -> None:
     """Names the first entry that is not a finite number; NaN may be there where some distances are missing."""
     bad = np.isinf(numbers) if missing else ~np.isfinite(numbers)
     if not bad.any():
@@ -204,12 +209,12 @@ def _check_finite(values: Any, numbers: Any, *, missing: bool, otherwise: str, n
     at, column = (int(place) for place in np.argwhere(bad)[0])
     if issparse(values):
         at, column = int(np.searchsorted(values.indptr, at, side="right")) - 1, int(values.indices[at])
-    what, remedy = "NaN", "or fill the gaps first, for example with sklearn.impute.SimpleImputer"
+    what = "NaN"
     if not np.isnan(numbers[bad]).any():
-        what, remedy = "infinity", "or replace what is infinite by numbers"
+        what, remedy = "infinity", "Leave out such rows or columns, or replace what is infinite by numbers"
     raise DataError(
         f"Input {name} contains {what}: {int(bad.sum())} of its entries are not finite, the first in row {at}, column "
-        f"{column} (counted from 0). Leave out such rows or columns, {remedy}{otherwise}."
+        f"{column} (counted from 0). {remedy}."
     )
 
 
@@ -232,50 +237,3 @@ def _check_reach(largest: float, dtype: Any, among: Any) -> None:
             f"The largest entry of X has size {largest:.3g}; distances to points in {narrower} need it at most "
             f"{high:g}. {wider} X and the data of the fit by the same constant."
         )
-
-
-def _check_pairs(values: Any, kind: str, *, fitting: bool) -> None:
-    n, m = values.shape
-    if fitting and n != m:
-        raise DataError(
-            f"{kind.capitalize()} must be square, but X has shape ({n}, {m}). "
-            f"Pass one row and one column for each point, or rows of numbers and a metric or kernel by name."
-        )
-    numbers = values.data if issparse(values) else values
-    smallest = _smallest(numbers)
-    if kind != KERNEL and smallest < 0:
-        what, remedy = (
-            ("Affinities", "Clip or shift them first.")
-            if kind == AFFINITY
-            else ("Distances", "If X holds similarities, pass a decreasing function of them, such as X.max() - X.")
-        )
-        raise DataError(f"{what} cannot be negative, but the smallest entry of X is {smallest:.3g}. {remedy}")
-    unequal = _asymmetric_entries(values) if fitting and kind != GRAPH else 0
-    if unequal:
-        raise DataError(
-            f"{kind.capitalize()} must be symmetric, but X differs from its transpose in {unequal} entries. "
-            f"Pass (X + X.T) / 2 if the difference is noise."
-        )
-
-
-def _smallest(numbers: Any) -> float:
-    """The smallest number; 0 if there is none."""
-    if not numbers.size:
-        return 0.0
-    smallest = float(numbers.min())
-    return smallest if smallest == smallest else min(float(np.nanmin(row, initial=np.inf)) for row in numbers)
-
-
-def _asymmetric_entries(values: Any) -> int:
-    """How many entries differ from their mirror image by more than rounding, or are missing where that is not."""
-    if issparse(values):
-        return int((abs(values - values.T) > 1e-5 * abs(values).max()).sum())
-    n = len(values)
-    pieces = [slice(begin, min(begin + _ROWS_AT_ONCE, n)) for begin in range(0, n, _ROWS_AT_ONCE)]
-    largest = max((float(np.nanmax(np.abs(values[piece]), initial=0.0)) for piece in pieces), default=0.0)
-    count = 0
-    for piece in pieces:  # no temporary of the size of the matrix
-        rows, columns = values[piece], values[:, piece].T
-        alike = (abs(rows - columns) <= 1e-5 * largest) | (np.isnan(rows) & np.isnan(columns))
-        count += int(alike.size - np.count_nonzero(alike))
-    return count

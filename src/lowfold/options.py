@@ -73,14 +73,13 @@ class Option:
     choices: tuple[str, ...] = ()
 
     def allows_number(self, value: float) -> bool:
-        """Whether a number lies in the range; NaN and infinity never do."""
+        """Whether a number lies in the range; NaN, infinity and what float cannot hold never do."""
         return (
-            (self.low is None or value >= self.low)
+            _fits_float(value)
+            and (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)
             and value != self.never
-            and value == value
-            and abs(value) != math.inf
         )
 
     def range_text(self) -> str:
@@ -152,6 +151,41 @@ def validate(declared: Declared, called: str | None = None) -> None:
             )
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             validate(value)
+
+
+def plain_numbers(declared: Declared) -> dict[str, Any]:
+    """The parameters that hold numbers of other types than Python's, themselves or in an engine, as Python's own.
+
+    NumPy's small integers overflow where they are multiplied, and its functions do not know fractions.
+    """
+    given = ((parameter.name, getattr(declared, parameter.name)) for parameter in parameters(type(declared)))
+    return {name: plain for name, value in given if (plain := _plain(value)) is not value}
+
+
+def _plain(value: Any) -> Any:
+    """A number as Python has it, an engine with such numbers; the very same value where it is as it should be."""
+    if type(value) in (bool, int, float, str) or value is None:
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real) and _fits_float(value):
+        return float(value)
+    if isinstance(value, tuple | list):
+        parts = [_plain(part) for part in value]
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else type(value)(parts)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changed = plain_numbers(value)
+        return dataclasses.replace(value, **changed) if changed else value
+    return value
+
+
+def _fits_float(value: Any) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 def refuse_ignored(declared: Declared, names: tuple[str, ...], why: str) -> None:

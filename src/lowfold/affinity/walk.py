@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, issparse
 
 from lowfold.backend import blas, native
 from lowfold.backend.packed import Packed
+from lowfold.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,14 @@ class Walk:
 
 def walk_of(W: Any, q: NDArray[np.float64], alpha: float, threads: int) -> Walk:
     """The walk on a symmetric affinity with the densities q, all positive."""
-    thinned = q**-alpha
-    d = thinned * symmetric_product(W, thinned, threads) if alpha else q
+    with np.errstate(over="ignore", under="ignore"):  # seen next
+        thinned = q**-alpha
+        d = thinned * symmetric_product(W, thinned, threads) if alpha else q
+    if not (np.isfinite(d).all() and d.min(initial=1.0) > 0):
+        raise ParameterError(
+            f"alpha={alpha:g} is too large for these data: their densities, from {q.min():.3g} to {q.max():.3g}, "
+            f"raised to it leave the range of numbers. Use alpha=1, which takes the density out of the walk, or less."
+        )
     return Walk(W, thinned * d**-0.5, d, q, alpha, threads)
 
 

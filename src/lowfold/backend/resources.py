@@ -7,11 +7,12 @@ import ctypes
 import math
 import mmap
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 import joblib
 
-from lowfold.errors import ParameterError
+from lowfold.errors import MemoryLimitError, ParameterError
 
 ROOT = Path("/")
 
@@ -41,6 +42,30 @@ def available_memory() -> int | None:
                 free.append(max(0, limit_bytes - used_bytes))
     known = [value for value in free if value is not None]
     return min(known) if known else None
+
+
+_limit: ContextVar[float | None] = ContextVar("lowfold_memory_limit", default=None)
+
+
+@contextlib.contextmanager
+def limited_memory(limit: float | None) -> Iterator[None]:
+    """Work inside may allocate no more than so many bytes at once, where it can tell; None: no limit of its own."""
+    token = _limit.set(limit)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def check_allowed(needed: float, work: str, cheaper: str) -> None:
+    """Raises MemoryLimitError if work whose size is known only now needs more bytes than there are, or than it may."""
+    limit, free = _limit.get(), available_memory()
+    allowed = min((float(size) for size in (limit, free) if size is not None), default=math.inf)
+    if needed > allowed:
+        source = "allowed by memory_limit" if allowed == limit else "available"
+        raise MemoryLimitError(
+            f"{work} needs {needed / 1e9:.3g} GB, but {allowed / 1e9:.3g} GB are {source}. {cheaper}"
+        )
 
 
 def _quotas(root: Path) -> Iterator[int]:

@@ -19,7 +19,16 @@ from lowfold.force.affinities import affinities_of
 from lowfold.force.descend import Course, Descent
 from lowfold.force.law import GAUSSIAN, Law
 from lowfold.force.problem import GLOBAL, NONE, ForceProblem
-from lowfold.force.repulsion import GRID_DIMENSIONS, Engine, Grid, Tree, engine_of, repulsion_option
+from lowfold.force.repulsion import (
+    GRID_DIMENSIONS,
+    Engine,
+    Grid,
+    Tree,
+    engine_of,
+    grid_memory,
+    repulsion_option,
+    warn_of_coarse,
+)
 from lowfold.force.schedule import Annealed, Classical, Phase, schedule_of, schedule_option
 from lowfold.force.start import init_option, start_of
 from lowfold.force.watched import Watched
@@ -38,7 +47,6 @@ from lowfold.types import Floats, Step
 
 LOWEST_PACE = 1 / 16  # of the steps: so short, they must have torn the embedding before they were found too long
 MOST_PROMISE = 1e-3  # of the loss, by one more step: an optimisation at rest promises less than a hundredth of that
-GRID_BYTES = 50_000_000  # of a grid with its transforms, as large as embeddings become
 
 
 class ForceMethod(Watched):
@@ -174,6 +182,7 @@ class ForceMethod(Watched):
             pace=descent.pace,
         )
         self._warn(descent)
+        warn_of_coarse(descent.problem.engine)
         Y = np.empty_like(descent.Y)
         Y[self._affinities.order] = descent.Y
         if self._equal is not None:
@@ -268,10 +277,16 @@ class ForceMethod(Watched):
         rows = int(n_samples * (8 * n_features + affinities + 40 * self.n_components + 100))
         init = self.default_init if isinstance(self.init, str) and self.init == "auto" else self.init
         spectral = isinstance(init, str) and init == "spectral"
-        return rows + GRID_BYTES + (factor_memory(n_samples, int(k)) if spectral else 0)
+        return (
+            rows
+            + grid_memory(self.repulsion, self.n_components)
+            + (factor_memory(n_samples, int(k)) if spectral else 0)
+        )
 
     def _cheaper(self) -> str:
-        return "Lower perplexity, or fit fewer samples and place the rest with transform."
+        finer = isinstance(self.repulsion, Grid) and grid_memory(self.repulsion, 2) > grid_memory("grid", 2)
+        grid = "Use a larger spacing of the grid. " if finer else ""
+        return f"{grid}Lower perplexity, or fit fewer samples and place the rest with transform."
 
 
 class DivergenceMethod(ForceMethod):

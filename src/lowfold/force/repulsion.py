@@ -6,6 +6,7 @@ kernel like 1 / (1 + r), sum_j (y_i - y_j) / (1 + r)^2 = -1/2 grad phi(y_i).
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -16,6 +17,7 @@ from scipy.sparse import csr_array
 
 from lowfold.backend import native
 from lowfold.backend.embedding_protocol import Convolution, GridShape
+from lowfold.errors import ConvergenceWarning
 from lowfold.force.law import GAUSSIAN, Law
 from lowfold.neighbors.engines import Exact
 from lowfold.options import documented, option
@@ -27,6 +29,8 @@ GRID_DIMENSIONS = 3  # a grid has spacing^-d nodes
 EXACT_SIZE = 1000  # points up to which all pairs take no longer than a grid in the plane
 FEWEST_CELLS = 24  # across the embedding: a small one gets a finer grid, or its forces would be lost in the error
 MOST_NODES = 2**23  # of a grid: with more, points have left each other far behind, and the spacing grows instead
+USUAL_NODES = 500_000  # of a grid of the default spacing, as large as embeddings become
+NODE_BYTES = 25  # of a node of a grid with its transforms, times 2 for each dimension
 ROOM = 1.3  # by which a grid may be larger than needed before it is made anew
 
 
@@ -169,6 +173,11 @@ class GridEngine:
         """The coarsest grid that was used: wider than asked for only if the embedding grew beyond all measure."""
         return {"repulsion": self.name, "grid spacing": self.coarsest}
 
+    @property
+    def asked(self) -> float:
+        """The spacing that was asked for."""
+        return self._spacing
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the kernel, which is made anew when it is needed."""
         return self.__dict__ | {"_kernel": None}
@@ -240,6 +249,25 @@ def kernel_transform(law: Law, size: list[int], spacing: float) -> NDArray[np.fl
 def _mirrored(corner: Any, axis: int) -> Any:
     """What is even and periodic, from one half of it."""
     return np.concatenate([corner, np.flip(corner, axis)[(slice(None),) * axis + (slice(1, -1),)]], axis)
+
+
+def grid_memory(repulsion: Any, d: int) -> int:
+    """Bytes that a grid of this repulsion may need, if it has one."""
+    finer = 0.5 / repulsion.spacing if isinstance(repulsion, Grid) else 1.0
+    dimensions = min(d, GRID_DIMENSIONS)
+    nodes = MOST_NODES if finer > MOST_NODES else min(MOST_NODES, USUAL_NODES * finer**dimensions)
+    return int(NODE_BYTES * 2**dimensions * nodes)
+
+
+def warn_of_coarse(engine: Any) -> None:
+    """Where a grid would have had too many nodes."""
+    if isinstance(engine, GridEngine) and engine.coarsest > engine.asked:
+        warnings.warn(
+            f"repulsion=Grid(spacing={engine.asked:g}) would have needed more than {MOST_NODES:,} nodes; the spacing "
+            f"was up to {engine.coarsest:g} instead. Use a larger spacing, or repulsion='tree' or 'exact'.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
 
 
 def _dimensions_of_grid(law: Law) -> int:

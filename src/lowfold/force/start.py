@@ -73,6 +73,7 @@ def given_start(init: Any, shape: tuple[int, int]) -> Floats:
             f"init has NaN or infinite entries (the first in row {int(np.argmin(np.isfinite(Y).all(axis=1)))}). "
             f"Replace them, or pass init='pca'."
         )
+    inputs.check_apart(Y)
     return Y
 
 

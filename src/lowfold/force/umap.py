@@ -188,6 +188,8 @@ class UMAP(Watched):
             refuse_ignored(self, ("n_neighbors",), given)
             if isinstance(self.graph, Fuzzy):
                 refuse_ignored(self.graph, ("local_connectivity", "set_op_mix_ratio"), given)
+        if data.target is None and isinstance(self.graph, Fuzzy):
+            refuse_ignored(self.graph, ("target", "target_weight"), "fit was given no y")
         if self.n_neighbors > data.n and self.metric != "affinity":
             raise ParameterError(
                 f"n_neighbors={self.n_neighbors} (each point itself counted) needs at least as many samples, but X has "

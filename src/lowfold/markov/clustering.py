@@ -61,7 +61,7 @@ class SpectralClustering(ClusterMixin, Declaring):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learns the clusters of X. `y` is ignored, as pipelines expect. One that fails leaves the model as it was."""
-        with self._as_before_on_failure():
+        with self._fitting():
             self._learn(X)
         return self
 

@@ -19,6 +19,7 @@ from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.index import SAME_METRIC, SPATIAL_METRICS, index_of
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option, search_option
 from lowfold.options import n_jobs_option, option, random_state_option, validate
+from lowfold.pairwise import squared_form
 from lowfold.training import TrainingRows
 from lowfold.types import Neighbors
 
@@ -45,9 +46,16 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Indexes the rows of X. `y` is ignored, as pipelines expect."""
-        with self._as_before_on_failure():
+        with self._fitting():
             self._learn(X)
         return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> csr_matrix:
+        """Indexes the rows of X and returns their graph."""
+        if self.metric == "precomputed":
+            X = squared_form(X)
+        graph: csr_matrix = self.fit(X).transform(X)
+        return graph
 
     def _learn(self, X: Any) -> None:
         validate(self)

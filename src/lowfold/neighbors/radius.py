@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
+from lowfold.backend import resources
 from lowfold.errors import DataError
 from lowfold.neighbors.components import edges_to_graph
 from lowfold.neighbors.interface import NeighborIndex
@@ -15,6 +16,7 @@ from lowfold.neighbors.precomputed import GraphIndex
 from lowfold.options import documented, option
 
 FIRST_LOOK = 16  # neighbours asked for at first; twice as many for those points that have more
+EDGE_BYTES, PLACE_BYTES = 128, 24  # of a neighbour until there is a graph, and of one that is asked for
 
 
 @documented
@@ -35,7 +37,7 @@ def within(values: Any, size: Within, index: NeighborIndex, *, itself: bool) -> 
         return _within_stored(csr_array(values), size, itself=itself), 1.0
     count = values.shape[0]
     pending, k, recall = np.arange(count), FIRST_LOOK, 1.0
-    found: list[tuple[Any, Any, Any]] = []
+    edges, found = 0, list[tuple[Any, Any, Any]]()
     while len(pending):
         k = min(k, index.n)
         # Points are asked for like new ones; each finds itself too.
@@ -46,6 +48,13 @@ def within(values: Any, size: Within, index: NeighborIndex, *, itself: bool) -> 
         rows = np.repeat(pending[complete], inside[complete].sum(axis=1))
         found.append((rows, nearest.indices[complete][inside[complete]], nearest.distances[complete][inside[complete]]))
         pending, k = pending[~complete], 2 * k
+        edges += len(rows)
+        resources.check_allowed(
+            EDGE_BYTES * edges + PLACE_BYTES * len(pending) * min(k, index.n),
+            f"A radius of {size.radius:g}, within which {count} points have at least {edges + len(pending) * k // 2} "
+            f"neighbours,",
+            "Use a smaller radius.",
+        )
     rows, columns, lengths = (np.concatenate(part) for part in zip(*found, strict=True))
     if itself:
         other = rows != columns

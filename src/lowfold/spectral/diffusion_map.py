@@ -68,6 +68,7 @@ class DiffusionMap(Estimator):
     sigma: float | str = option(
         "auto",
         above=0,
+        high=1e140,
         choices=("auto", "local"),
         help="width of the kernel; 'auto': the median distance to the 10th neighbour; 'local': each point's to its 7th",
     )

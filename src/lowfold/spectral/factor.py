@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from lowfold.backend import native, resources
-from lowfold.errors import MemoryLimitError
 from lowfold.spectral.problem import Block, SparseMatrix
 
 Solve: TypeAlias = Callable[[Block], Block]
@@ -80,14 +79,12 @@ class Factors:
         return self._factorisation.entries
 
     def computed(self) -> Factors:
-        """With their values. Raises MemoryLimitError if they would not fit into memory."""
-        needed, available = 8 * self._factorisation.peak, resources.available_memory()
-        if available is not None and needed > available:
-            raise MemoryLimitError(
-                f"The factorisation for {self._matrix.n} samples needs {needed / 1e9:.3g} GB, but "
-                f"{available / 1e9:.3g} GB are available: their graph has no narrow parts to begin with. Fit fewer "
-                f"samples, and place the rest with transform."
-            )
+        """With their values. Raises MemoryLimitError if they would not fit into the memory that they may use."""
+        resources.check_allowed(
+            8 * self._factorisation.peak,
+            f"The factorisation for {self._matrix.n} samples, whose graph has no narrow parts to begin with,",
+            "Fit fewer samples, and place the rest with transform.",
+        )
         self._factorisation.factorise(self._matrix.entries(np.float64), self._threads)
         return self
 

@@ -58,6 +58,7 @@ def given_start(init: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
             f"init has shape {Y.shape} and type {Y.dtype}; it needs {shape[0]} rows of {shape[1]} finite real numbers, "
             f"one row for each sample. Pass such an array, or a name."
         )
+    inputs.check_apart(Y)
     return Y.astype(np.float64)
 
 
