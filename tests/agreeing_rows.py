@@ -10,9 +10,9 @@ from agreeing import Data, Pair, case, strips
 from lowfold.backend import reference
 
 
-def index_of(kernels: Any, data: Data, *, by_bytes: bool = False) -> Any:
+def index_of(kernels: Any, data: Data, *, scores: str = "products") -> Any:
     make = kernels.Index32 if data.dtype == np.float32 else kernels.Index64
-    return make(data.rows(), "euclidean", 6, by_bytes, 0, 2)
+    return make(data.rows(), "euclidean", 6, scores, 0, 2)
 
 
 @case
@@ -45,7 +45,7 @@ def nearest(found, wanted, X, queries):
 @case
 def search(kernels, data):
     X = data.rows()
-    found = index_of(kernels, data, by_bytes=True).search(None, None, 9, 1.0, 1.0, 2)
+    found = index_of(kernels, data, scores="bytes").search(None, None, 9, 1.0, 1.0, 2)
     assert not (found[0] == np.arange(data.n)[:, None]).any(), "a point is not its own neighbour"
     return nearest(found, reference.search(X, None, 9, "euclidean"), X, X)
 

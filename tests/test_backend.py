@@ -23,9 +23,9 @@ METRICS = ("euclidean", "sqeuclidean", "cosine", "manhattan", "chebyshev")
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
 
 
-def make_index(kernels, X, metric, cells=1, bytes_=False, threads=2):
+def make_index(kernels, X, metric, cells=1, scores="products", threads=2):
     make = kernels.Index32 if X.dtype == np.float32 else kernels.Index64
-    return make(X, metric, cells, bytes_, 0, threads)
+    return make(X, metric, cells, scores, 0, threads)
 
 
 def assert_same_neighbors(found, X, queries, k, metric):
@@ -59,7 +59,7 @@ def test_exact_search_equals_the_reference_on_every_instruction_set(kernels, met
 @pytest.mark.parametrize("kind", KINDS)
 def test_search_by_bytes_with_full_caution_equals_the_reference(kernels, kind):
     X = adversarial(kind, 300, 19, np.float32)
-    index = make_index(kernels, X, "euclidean", cells=5, bytes_=True)
+    index = make_index(kernels, X, "euclidean", cells=5, scores="bytes")
     assert_same_neighbors(index.search(None, None, 9, 1.0, 1.0, 2), X, None, 9, "euclidean")
 
 

@@ -100,7 +100,7 @@ def test_candidates_are_ranked_as_by_the_reference(kernels, metric, d, dtype):
 @pytest.mark.parametrize("metric", METRICS)
 def test_ranked_candidates_have_the_bits_of_a_search(kernels, metric):
     X = np.random.default_rng(1).standard_normal((200, 21)).astype(np.float32)
-    index = kernels.Index32(X, metric, 4, False, 0, 2)
+    index = kernels.Index32(X, metric, 4, "products", 0, 2)
     found = index.search(None, None, 12, 1.0, 1.0, 2)
     turned = np.ascontiguousarray(found[0][:, ::-1])
     ranked = kernels.rank_candidates(X, X, turned, metric, index.order(), 3)

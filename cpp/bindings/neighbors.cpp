@@ -16,19 +16,26 @@ Metric metric_named(const std::string& name) {
     throw nb::value_error(("no kernel for metric " + name).c_str());
 }
 
+Scores scores_named(const std::string& name) {
+    if (name == "products") return Scores::products;
+    if (name == "bytes") return Scores::bytes;
+    if (name == "differences") return Scores::differences;
+    throw nb::value_error(("no scores named " + name).c_str());
+}
+
 template <class T>
 std::unique_ptr<Index<T>> make_index(const Context& context, MatrixView<const T> X, Metric metric, std::size_t cells,
-                                     bool bytes, std::uint64_t seed) {
+                                     Scores scores, std::uint64_t seed) {
     const auto make = [&]<class Engine, class Operation>() -> std::unique_ptr<Index<T>> {
         return std::make_unique<CellIndex<T, Engine, Operation>>(context, X, metric, cells, seed);
     };
     if (metric == Metric::manhattan) return make.template operator()<FloatEngine<SumOfDifferences>, SumOfDifferences>();
     if (metric == Metric::chebyshev)
         return make.template operator()<FloatEngine<LargestDifference>, LargestDifference>();
+    if (scores == Scores::differences) return make.template operator()<FloatEngine<SumOfSquares>, SumOfSquares>();
 #if defined(__AVX512VNNI__)
-    if (bytes && X.columns <= ByteEngine::MAX_DIMENSIONS) return make.template operator()<ByteEngine, InnerProduct>();
-#else
-    (void)bytes;
+    if (scores == Scores::bytes && X.columns <= ByteEngine::MAX_DIMENSIONS)
+        return make.template operator()<ByteEngine, InnerProduct>();
 #endif
     return make.template operator()<FloatEngine<InnerProduct>, InnerProduct>();
 }
@@ -36,11 +43,12 @@ std::unique_ptr<Index<T>> make_index(const Context& context, MatrixView<const T>
 template <class T>
 class PythonIndex {
    public:
-    PythonIndex(const Matrix<T>& X, const std::string& metric, std::size_t cells, bool bytes, std::uint64_t seed,
-                int threads)
+    PythonIndex(const Matrix<T>& X, const std::string& metric, std::size_t cells, const std::string& scores,
+                std::uint64_t seed, int threads)
         : index_(run(threads,
                      [&](const Context& context) {
-                         return make_index<T>(context, view(X), metric_named(metric), cells, bytes, seed);
+                         return make_index<T>(context, view(X), metric_named(metric), cells, scores_named(scores),
+                                              seed);
                      })),
           points_(X.shape(0)),
           columns_(X.shape(1)) {}
@@ -93,7 +101,7 @@ class PythonIndex {
 template <class T>
 void bind_index(nb::module_& m, const char* name) {
     nb::class_<PythonIndex<T>>(m, name)
-        .def(nb::init<const Matrix<T>&, const std::string&, std::size_t, bool, std::uint64_t, int>())
+        .def(nb::init<const Matrix<T>&, const std::string&, std::size_t, const std::string&, std::uint64_t, int>())
         .def("search", &PythonIndex<T>::search, nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
              nb::arg())
         .def("calibrate", &PythonIndex<T>::calibrate)

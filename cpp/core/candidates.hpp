@@ -25,8 +25,10 @@ class Candidates {
           bound_(rows),
           size_(rows) {}
 
-    void reset(std::size_t rows, const float* sizes, float error) {
+    /// error, relative: of the engine (engine.hpp).
+    void reset(std::size_t rows, const float* sizes, float error, float relative) {
         error_ = error;
+        relative_ = relative;
         for (std::size_t i = 0; i < rows; ++i) {
             count_[i] = tightened_[i] = 0;
             cut_[i] = bound_[i] = EVERYTHING;
@@ -72,7 +74,8 @@ class Candidates {
         // are for the rounding of this. A larger error would leave no cut at all.
         if (error_ < MOST_ERROR) {
             const float farthest = (reach + 5 * error_ * size_[row]) / (1 - 4 * error_);
-            cut_[row] = std::min(cut_[row], bound + error_ * (3.1f * size_[row] + 2.1f * farthest) + VANISHED);
+            const float off = error_ * (3.1f * size_[row] + 2.1f * farthest) + relative_ * 2.1f * farthest;
+            cut_[row] = std::min(cut_[row], bound + off + Engine::LOST);
         }
         drop_above_cut(row);
         if (static_cast<std::size_t>(count_[row]) > capacity_ / 2) {
@@ -150,7 +153,7 @@ class Candidates {
     std::vector<int> count_;
     std::vector<char> tightened_;
     std::vector<float> cut_, bound_, size_;
-    float error_ = 0;
+    float error_ = 0, relative_ = 0;
 };
 
 }  // namespace lowfold

@@ -4,6 +4,9 @@
 // brackets a true score S that orders the references of one query as the distance D does:
 //   inner product:  S = |y|^2/2 - x.y = (D^2 - |x|^2)/2,  s - c/2 |x|^2 <= S <= s + c/2 |x|^2 + c |y|^2
 //   differences:    S = D,                                s - c/2 |x|   <= S <= s + c/2 |x|   + c |y|
+// Of squared differences the rounding of the sum is a share of S itself, which is allowed for apart (`relative`): what
+// is left of c is the rounding of coordinates. Where points are far nearer to each other than to the origin, products
+// tell nothing about them, and differences still do.
 // The `size` of a point is its |x|^2 or |x| there. Half of the error is folded into the reference's bias.
 #pragma once
 
@@ -28,7 +31,10 @@ inline float float_error(std::size_t dimensions) {
     return 2 * (static_cast<float>(roundings) + 8) * std::numeric_limits<float>::epsilon();
 }
 
-/// By how much scores may be off besides, since products of tiny numbers are rounded to multiples of 2^-149.
+/// How candidates are scored: by inner products in float32 or in 8 bits, or by differences in float32.
+enum class Scores { products, bytes, differences };
+
+/// By how much sums may be off besides, since products of tiny numbers are rounded to multiples of 2^-149.
 inline constexpr float VANISHED = 0x1p-100f;
 
 /// Points scored in float32 by one of the operations of tile.hpp.
@@ -36,17 +42,26 @@ template <class Operation>
 struct FloatEngine {
     using Unit = float;  // what a panel and a prepared row consist of
     static constexpr bool INNER = std::is_same_v<Operation, InnerProduct>;
+    static constexpr bool SQUARES = std::is_same_v<Operation, SumOfSquares>;
     static constexpr float PAD_SIZE = INNER ? INFINITE : -INFINITE;  // scores +infinity: never a candidate
 
     /// Units of a panel's column, and of a prepared row.
     static std::size_t depth(std::size_t dimensions) { return dimensions; }
     static std::size_t row_units(std::size_t dimensions) { return dimensions; }
 
+    static constexpr float LOST = SQUARES ? 0x1p-50f : VANISHED;  // by which scores may be off besides
+
+    /// c of the bracket above, and what S may be off by as a share of itself.
+    static float error(std::size_t dimensions) {
+        return SQUARES ? 8 * std::numeric_limits<float>::epsilon() : float_error(dimensions);
+    }
+    static float relative(std::size_t dimensions) { return SQUARES ? float_error(dimensions) : 0; }
+
     static float size(const float* x, std::size_t dimensions) {
         constexpr std::size_t CHAINS = 8;  // of additions, none of which waits for another
         double sums[CHAINS] = {};
         const auto take = [](double& sum, double value) {
-            if constexpr (INNER)
+            if constexpr (INNER || SQUARES)
                 sum += value * value;
             else if constexpr (std::is_same_v<Operation, SumOfDifferences>)
                 sum += std::abs(value);
@@ -58,7 +73,7 @@ struct FloatEngine {
             for (std::size_t c = 0; c < CHAINS; ++c) take(sums[c], x[p + c]);
         for (; p < dimensions; ++p) take(sums[0], x[p]);
         for (std::size_t c = 1; c < CHAINS; ++c) sums[0] = Operation::join(sums[0], sums[c]);
-        return static_cast<float>(sums[0]);
+        return static_cast<float>(SQUARES ? std::sqrt(sums[0]) : sums[0]);
     }
 
     /// Packs `count` points, the rows of y, into the first columns of a panel, and their scales.
@@ -90,7 +105,10 @@ struct FloatEngine {
         for (int v = 0; v < TILE_VECTORS; ++v) {
             const auto bias = load<Vec<float>>(sizes + v * LANES<float>) * (INNER ? (1 - error) / 2 : -error / 2);
 #pragma GCC unroll 16
-            for (int i = 0; i < ROWS; ++i) scores[i][v] = INNER ? bias - scores[i][v] : bias + scores[i][v];
+            for (int i = 0; i < ROWS; ++i) {
+                if constexpr (SQUARES) scores[i][v] = root(scores[i][v]);
+                scores[i][v] = INNER ? bias - scores[i][v] : bias + scores[i][v];
+            }
         }
     }
 };
@@ -101,7 +119,8 @@ struct FloatEngine {
 /// an outlier spoils nothing but itself. One instruction multiplies four times as many numbers as in float32.
 struct ByteEngine {
     using Unit = std::int32_t;  // four coordinates
-    static constexpr bool INNER = true;
+    static constexpr bool INNER = true, SQUARES = false;
+    static constexpr float LOST = VANISHED;
     static constexpr float PAD_SIZE = INFINITE;
     static constexpr int LARGEST = 127, OFFSET = 128;
     static constexpr float VANISHING = 1e-30f;            // beside coordinates of size 1; its inverse is still finite
@@ -112,6 +131,8 @@ struct ByteEngine {
     static std::size_t row_units(std::size_t dimensions) { return 1 + depth(dimensions); }
 
     static float size(const float* x, std::size_t dimensions) { return FloatEngine<InnerProduct>::size(x, dimensions); }
+    static float error(std::size_t dimensions) { return float_error(dimensions); }  // and that of the bytes (knn.hpp)
+    static float relative(std::size_t) { return 0; }
 
     static float scale(const float* x, std::size_t dimensions) {
         float largest = 0;

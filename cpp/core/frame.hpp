@@ -82,7 +82,7 @@ inline constexpr double FAR = 1e15;
 
 /// Moves points to (x - mean) * scale. The scale is a power of two, so it rounds nothing.
 struct Frame {
-    std::vector<double> mean;
+    std::vector<double> mean;  // or where most points are
     double scale = 1;
 
     template <class T>
@@ -92,11 +92,65 @@ struct Frame {
     }
 };
 
-/// The frame in which the largest coordinate lies between 1 and 2, far from float32's limits.
+/// Rows that stand for all of them, evenly spread: enough for a median, and few where they are long.
+template <class T>
+std::vector<const T*> typical_rows(MatrixView<const T> X) {
+    constexpr std::size_t MOST_ROWS = 512, LEAST_ROWS = 64, NUMBERS = std::size_t{1} << 20;
+    const std::size_t count = std::min(X.rows, std::clamp(NUMBERS / X.columns, LEAST_ROWS, MOST_ROWS));
+    std::vector<const T*> rows(count);
+    for (std::size_t i = 0; i < count; ++i) rows[i] = X.row(i * X.rows / count);
+    return rows;
+}
+
+template <class Value>
+Value median(std::vector<Value>& values) {
+    const auto middle = values.begin() + static_cast<long>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// The median over some rows of |x - centre|^2.
+template <class T>
+double typical_size(const std::vector<const T*>& rows, const std::vector<double>& centre) {
+    std::vector<double> sizes;
+    for (const T* x : rows) {
+        double size = 0;
+        for (std::size_t p = 0; p < centre.size(); ++p) size += (x[p] - centre[p]) * (x[p] - centre[p]);
+        sizes.push_back(size);
+    }
+    return median(sizes);
+}
+
+/// The medians of the columns where far rows have drawn the mean away from most others, which lie around those; else
+/// the mean. `largest`: of |x_p - mean_p|.
+template <class T>
+std::vector<double> centre_of_most(const Context& context, MatrixView<const T> X, const std::vector<double>& mean,
+                                   double largest) {
+    constexpr double FAR_AWAY = 64, NEARER = 0.25;  // of squared distances
+    if (X.rows == 0 || X.columns == 0) return mean;
+    const auto rows = typical_rows(X);
+    const double size = typical_size(rows, mean);
+    if (!(largest * largest > FAR_AWAY * size)) return mean;
+    std::vector<double> middle(X.columns);
+    parallel_for(context, X.columns, [&](std::size_t p, Worker& worker) {
+        std::vector<double> column;
+        for (const T* x : rows) column.push_back(x[p]);
+        middle[p] = median(column);
+        worker.check_after(rows.size());
+    });
+    return typical_size(rows, middle) < NEARER * size ? middle : mean;
+}
+
+/// The frame around most points in which the largest coordinate lies between 1 and 2, far from float32's limits.
 template <class T>
 Frame find_frame(const Context& context, MatrixView<const T> X) {
     Frame frame{column_means(context, X)};
-    const double most = largest_entry(context, X, frame.mean.data());
+    double most = largest_entry(context, X, frame.mean.data());
+    std::vector<double> centre = centre_of_most(context, X, frame.mean, most);
+    if (centre != frame.mean) {
+        frame.mean = std::move(centre);
+        most = largest_entry(context, X, frame.mean.data());
+    }
     if (most > 0) frame.scale = std::ldexp(1.0, std::min(-std::ilogb(most), 1023));
     return frame;
 }

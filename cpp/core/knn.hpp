@@ -98,7 +98,7 @@ class CellIndex final : public Index<T> {
         between_.resize(count * count);
         nearest_cells_.resize(count * count);
         largest_size_.assign(count, 0);
-        const Metric metric = Engine::INNER ? Metric::euclidean : metric_;
+        const Metric metric = Engine::INNER || Engine::SQUARES ? Metric::euclidean : metric_;
         const std::size_t width = padded<float>(dimensions_);
         Buffer<float> centres(count * width);
         std::fill(centres.begin(), centres.end(), 0.0f);
@@ -125,7 +125,7 @@ class CellIndex final : public Index<T> {
     }
 
     /// The most by which `score` of a point of this cell may have put it into the wrong one.
-    float slack(std::size_t cell) const { return 2 * float_error(dimensions_) * largest_size_[cell] + VANISHED; }
+    float slack(std::size_t cell) const { return 2 * float_error(dimensions_) * largest_size_[cell] + Engine::LOST; }
 
     /// An upper bound of the distance from x to the centroid of its home, given its score there.
     float distance_home(float own, float size, std::size_t home) const {
@@ -137,7 +137,7 @@ class CellIndex final : public Index<T> {
     float misplaced(std::size_t cell) const { return Engine::INNER ? std::sqrt(slack(cell) / 2) : slack(cell) / 2; }
 
     /// What a row's own score is taken for: not less than it can be.
-    float rounded_up(float own, float size) const { return own + 2 * float_error(dimensions_) * size + VANISHED; }
+    float rounded_up(float own, float size) const { return own + 2 * float_error(dimensions_) * size + Engine::LOST; }
 
     /// A function (score of the cell's centroid, score of the home centroid rounded up, distance to it) -> margin of
     /// the cell: how near to x its points can be at best, or less. For numbers and for registers of them. The larger of
@@ -154,7 +154,7 @@ class CellIndex final : public Index<T> {
     }
 
     void measure_error() {
-        error_ = query_error_ = float_error(dimensions_);
+        error_ = query_error_ = Engine::error(dimensions_);
 #if defined(__AVX512VNNI__)
         if constexpr (std::is_same_v<Engine, ByteEngine>) {
             // Each coordinate is off by half its point's scale at most: |e| <= scale sqrt(dimensions) / 2.

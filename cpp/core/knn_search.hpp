@@ -71,7 +71,7 @@ struct CellIndex<T, Engine, Operation>::Batch {
             worker->check_after(index.dimensions_);
         };
         rows.assign(count, read);
-        candidates.reset(count, rows.sizes.data(), error);
+        candidates.reset(count, rows.sizes.data(), error, Engine::relative(index.dimensions_));
         if (index.cells() > 1) score_centroids(count, read);
         if (!everywhere) find_home(count, home);
         std::fill(reach.begin(), reach.end(), -INFINITE);  // beyond the batch: visits nothing

@@ -42,15 +42,6 @@ inline Wide<T> root(Wide<T> v) {
 #endif
 }
 
-/// sum_p (x_p - y_p)^2: no digits are lost for points that are close to each other, and equal ones have distance 0.
-struct SumOfSquares {
-    template <class V>
-    static V step(V sum, V x, V y) {
-        const V difference = x - y;
-        return multiply_add(difference, difference, sum);
-    }
-};
-
 /// Some of the pairs: entry (r, c) at data[r * stride + c].
 template <class T>
 struct PairTile {

@@ -1,6 +1,7 @@
 // The vector register of the instruction set this file is compiled for, in the compiler's own vector types.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -80,6 +81,18 @@ inline double sum_of_lanes(V v) {
 template <class V>
 inline V absolute(V v) {
     return v < 0 ? -v : v;
+}
+
+/// The correctly rounded root of each lane.
+inline Vec<float> root(Vec<float> v) {
+#if defined(__AVX512F__)
+    return (Vec<float>)_mm512_sqrt_ps((__m512)v);
+#elif defined(__AVX2__)
+    return (Vec<float>)_mm256_sqrt_ps((__m256)v);
+#else
+    for (int i = 0; i < LANES<float>; ++i) v[i] = std::sqrt(v[i]);
+    return v;
+#endif
 }
 
 template <class V>

@@ -32,6 +32,19 @@ struct InnerProduct {
     }
 };
 
+/// sum_p (x_p - y_p)^2: no digits are lost for points that are close to each other, and equal ones have distance 0.
+struct SumOfSquares {
+    template <class V>
+    static V step(V sum, V x, V y) {
+        const V difference = x - y;
+        return multiply_add(difference, difference, sum);
+    }
+    template <class V>
+    static V join(V a, V b) {
+        return a + b;
+    }
+};
+
 /// sum_p |x_p - y_p|
 struct SumOfDifferences {
     template <class V>

@@ -11,14 +11,15 @@ namespace {
 
 using Inner = FloatEngine<InnerProduct>;
 using Differences = FloatEngine<SumOfDifferences>;
+using Squares = FloatEngine<SumOfSquares>;
 
 /// One list, the middle one of three. `truth` orders the positions; `scores` are what an engine made of it.
 template <class Engine>
 class Feed {
    public:
-    Feed(std::size_t wanted, float size, float error) : wanted_(wanted), candidates_(3, wanted) {
+    Feed(std::size_t wanted, float size, float error, float relative = 0) : wanted_(wanted), candidates_(3, wanted) {
         const float sizes[] = {size, size, size};
-        candidates_.reset(3, sizes, error);
+        candidates_.reset(3, sizes, error, relative);
     }
 
     void run(const std::vector<double>& truth, const std::vector<float>& scores) {
@@ -128,26 +129,32 @@ void expect_bracket_is_allowed_for(std::size_t dimensions, double error, std::ui
     std::vector<double> x(dimensions), y(dimensions), truth(N), largest_error(N);
     for (auto& c : x) c = dice.normal();
     const double spread = 2 * dice.uniform();
+    const auto term = [](double c) { return Engine::INNER || Engine::SQUARES ? c * c : std::abs(c); };
+    const auto whole = [](double sum) { return Engine::SQUARES ? std::sqrt(sum) : sum; };
+    const double relative = Engine::SQUARES ? error : 0;  // of the score itself
     double x_size = 0;
-    for (const double c : x) x_size += Engine::INNER ? c * c : std::abs(c);
+    for (const double c : x) x_size += term(c);
+    x_size = whole(x_size);
     for (std::size_t i = 0; i < N; ++i) {
         double distance = 0, y_size = 0;
         for (std::size_t p = 0; p < dimensions; ++p) {
             const double step = spread * dice.normal();
-            distance += Engine::INNER ? step * step : std::abs(step);
+            distance += term(step);
             y[p] = x[p] + step;
-            y_size += Engine::INNER ? y[p] * y[p] : std::abs(y[p]);
+            y_size += term(y[p]);
         }
-        truth[i] = Engine::INNER ? (distance - x_size) / 2 : distance;
-        largest_error[i] = error / 2 * x_size + error * y_size;
+        truth[i] = Engine::INNER ? (distance - x_size) / 2 : whole(distance);
+        largest_error[i] = error / 2 * x_size + error * whole(y_size) + relative * truth[i];
     }
     const auto best = nearest(truth, WANTED);
     std::vector<float> scores(N);
     for (std::size_t i = 0; i < N; ++i) {
         const bool near = std::binary_search(best.begin(), best.end(), static_cast<std::int32_t>(i));
-        scores[i] = static_cast<float>(near ? truth[i] + error / 2 * x_size : truth[i] - largest_error[i]);
+        scores[i] =
+            static_cast<float>(near ? truth[i] * (1 + relative) + error / 2 * x_size : truth[i] - largest_error[i]);
     }
-    Feed<Engine> feed(WANTED, static_cast<float>(x_size), static_cast<float>(error * 1.0001));
+    Feed<Engine> feed(WANTED, static_cast<float>(x_size), static_cast<float>(error * 1.0001),
+                      static_cast<float>(relative * 1.0001));
     feed.run(truth, scores);
     const auto found = feed.found();
     expect(std::includes(found.begin(), found.end(), best.begin(), best.end()),
@@ -183,6 +190,8 @@ constexpr Test TESTS[] = {
      no_true_neighbor_is_lost_while_the_error_holds<Inner>},
     {"candidates: no true neighbour is lost while the error holds (differences)",
      no_true_neighbor_is_lost_while_the_error_holds<Differences>},
+    {"candidates: no true neighbour is lost while the error holds (squares)",
+     no_true_neighbor_is_lost_while_the_error_holds<Squares>},
     {"candidates: too few are all kept", too_few_candidates_are_all_kept},
 };
 

@@ -94,7 +94,7 @@ void what_was_needed_is_a_number_at_any_scale() {
 }
 
 #if defined(__AVX512VNNI__)
-constexpr Kind BYTES{"euclidean in bytes", Metric::euclidean, true};
+constexpr Kind BYTES{"euclidean in bytes", Metric::euclidean, Scores::bytes};
 
 /// One large coordinate leaves few bits to the others, and the more of them there are the more that matters.
 template <class T>

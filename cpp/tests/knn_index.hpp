@@ -15,8 +15,9 @@ std::unique_ptr<Index<T>> make_index(const Context& context, MatrixView<const T>
         return make.template operator()<FloatEngine<SumOfDifferences>, SumOfDifferences>();
     if (kind.metric == Metric::chebyshev)
         return make.template operator()<FloatEngine<LargestDifference>, LargestDifference>();
+    if (kind.scores == Scores::differences) return make.template operator()<FloatEngine<SumOfSquares>, SumOfSquares>();
 #if defined(__AVX512VNNI__)
-    if (kind.bytes) return make.template operator()<ByteEngine, InnerProduct>();
+    if (kind.scores == Scores::bytes) return make.template operator()<ByteEngine, InnerProduct>();
 #endif
     return make.template operator()<FloatEngine<InnerProduct>, InnerProduct>();
 }

@@ -106,7 +106,7 @@ void alpha_above_what_was_needed_finds_all() {
                 expect(alpha >= 0 && alpha <= 1.001f, text(what, ": an alpha of ", alpha, " was needed, 1 is exact"));
             const float most = *std::max_element(measured.needed.begin(), measured.needed.end());
             // Scores of 8 bits know the distance to the k-th neighbour so far only roughly.
-            const float above = kind.bytes ? 1.2f : 1.005f;
+            const float above = kind.scores == Scores::bytes ? 1.2f : 1.005f;
             const auto found = search(*index, N, Question<T>{.k = K, .subset = subset, .alpha = most * above});
             expect_equal(recall(found, truth, &subset), 1.0, text(what, ": recall with alpha = ", most * above));
             if (shape == Shape::clustered) continue;  // where the own cell may have them all
@@ -119,7 +119,7 @@ void alpha_above_what_was_needed_finds_all() {
 template <class T>
 void less_caution_costs_little_recall() {
     constexpr std::size_t N = 800, K = 10;
-    constexpr Kind BYTES{"euclidean in bytes", Metric::euclidean, true};
+    constexpr Kind BYTES{"euclidean in bytes", Metric::euclidean, Scores::bytes};
     const auto X = make_points<T>(BYTES, Shape::random, N, 64);
     const auto truth = brute_force(BYTES.metric, X, K);
     const auto index = make_index(Context{2, {}}, X.view(), BYTES, 10);

@@ -16,19 +16,22 @@ namespace lowfold::tests {
 struct Kind {
     const char* name;
     Metric metric;
-    bool bytes;
+    Scores scores = Scores::products;
 };
 
 inline constexpr Kind KINDS[] = {
-    {"euclidean", Metric::euclidean, false},
-    {"sqeuclidean", Metric::sqeuclidean, false},
-    {"cosine", Metric::cosine, false},
-    {"manhattan", Metric::manhattan, false},
-    {"chebyshev", Metric::chebyshev, false},
+    {"euclidean", Metric::euclidean},
+    {"sqeuclidean", Metric::sqeuclidean},
+    {"cosine", Metric::cosine},
+    {"manhattan", Metric::manhattan},
+    {"chebyshev", Metric::chebyshev},
+    {"euclidean by differences", Metric::euclidean, Scores::differences},
+    {"sqeuclidean by differences", Metric::sqeuclidean, Scores::differences},
+    {"cosine by differences", Metric::cosine, Scores::differences},
 #if defined(__AVX512VNNI__)
-    {"euclidean in bytes", Metric::euclidean, true},
-    {"sqeuclidean in bytes", Metric::sqeuclidean, true},
-    {"cosine in bytes", Metric::cosine, true},
+    {"euclidean in bytes", Metric::euclidean, Scores::bytes},
+    {"sqeuclidean in bytes", Metric::sqeuclidean, Scores::bytes},
+    {"cosine in bytes", Metric::cosine, Scores::bytes},
 #endif
 };
 

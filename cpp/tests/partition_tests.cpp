@@ -11,6 +11,7 @@ namespace {
 
 template <class Operation>
 constexpr Metric METRIC = std::is_same_v<Operation, InnerProduct>       ? Metric::euclidean
+                          : std::is_same_v<Operation, SumOfSquares>     ? Metric::euclidean
                           : std::is_same_v<Operation, SumOfDifferences> ? Metric::manhattan
                                                                         : Metric::chebyshev;
 
@@ -177,6 +178,8 @@ void grouping_lists_the_members_of_each_label() {
 constexpr Test TESTS[] = {
     {"partition: each point is in the cell of its nearest centroid (inner product)",
      each_point_is_in_the_cell_of_its_nearest_centroid<InnerProduct>},
+    {"partition: each point is in the cell of its nearest centroid (sum of squares)",
+     each_point_is_in_the_cell_of_its_nearest_centroid<SumOfSquares>},
     {"partition: each point is in the cell of its nearest centroid (sum of differences)",
      each_point_is_in_the_cell_of_its_nearest_centroid<SumOfDifferences>},
     {"partition: each point is in the cell of its nearest centroid (largest difference)",

@@ -89,6 +89,7 @@ void error_grows_slowly() {
 
 constexpr Test TESTS[] = {
     {"sums: bits of a row by itself (inner products)", bits_of_a_row_by_itself<InnerProduct>},
+    {"sums: bits of a row by itself (squares)", bits_of_a_row_by_itself<SumOfSquares>},
     {"sums: bits of a row by itself (differences)", bits_of_a_row_by_itself<SumOfDifferences>},
     {"sums: bits of a row by itself (largest difference)", bits_of_a_row_by_itself<LargestDifference>},
     {"sums: within their error (inner products)", sums_within_their_error<InnerProduct>},

@@ -38,9 +38,10 @@ class SearchIndex(Protocol):
 
 
 class MakeIndex(Protocol):
-    """Builds a SearchIndex; the flag asks for 8-bit scores where the instruction set has them."""
+    """Builds a SearchIndex. scores: "products", "bytes" (of 8 bits, where the instruction set has them; else products)
+    or "differences", of points that lie far nearer to each other than to their centre."""
 
-    def __call__(self, X: Floats, metric: str, cells: int, by_bytes: bool, seed: int, threads: int, /) -> SearchIndex:
+    def __call__(self, X: Floats, metric: str, cells: int, scores: str, seed: int, threads: int, /) -> SearchIndex:
         """The index of the rows of X."""
 
 

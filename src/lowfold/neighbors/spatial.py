@@ -22,6 +22,7 @@ from lowfold.neighbors.interface import (
     some_of,
     with_rows,
 )
+from lowfold.neighbors.scores import BYTES, PRODUCTS, fitting_scores
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -112,19 +113,26 @@ class SpatialIndex(RowsIndex):
         self._build()
 
     def __getstate__(self) -> dict[str, Any]:
-        # The compiled index is a function of the rest: it is built again rather than stored.
-        return {name: value for name, value in self.__dict__.items() if name != "_index"}
+        # The compiled indices are functions of the rest: they are built again rather than stored.
+        return {name: value for name, value in self.__dict__.items() if name not in ("_index", "_by_products")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._build()
 
     def _build(self) -> None:
+        self._scores = PRODUCTS
+        if self._metric not in ("manhattan", "chebyshev"):
+            in_bytes = isinstance(self._engine, Cells) and self._X.shape[1] >= BYTES_FROM
+            self._scores = fitting_scores(self._X, self._threads, bytes_too=in_bytes)
+        self._index = self._made(self._scores)
+        self._by_products: Any = None
+
+    def _made(self, scores: str) -> Any:
         make = native.kernels.Index32 if self._X.dtype == np.float32 else native.kernels.Index64
         least = MIN_WIDE_CELL if self._is_exact and self._X.shape[1] > WIDE else MIN_CELL
         cells = max(1, min(round(math.sqrt(self.n)), self.n // least))
-        self._bytes = isinstance(self._engine, Cells) and self._X.shape[1] >= BYTES_FROM
-        self._index = make(self._X, self._metric, cells, self._bytes, self._seed, self._threads)
+        return make(self._X, self._metric, cells, scores, self._seed, self._threads)
 
     def nearest(self, queries: Floats | None, k: int) -> Neighbors:
         """`query` for rows that have been checked."""
@@ -140,7 +148,16 @@ class SpatialIndex(RowsIndex):
         self, plan: Plan, k: int, queries: Floats | None = None, subset: Indices | None = None
     ) -> tuple[Indices, Floats]:
         """(indices, distances) of the neighbours of new rows, of all points, or of some of them."""
-        return self._index.search(queries, subset, k, plan.alpha, plan.caution, self._threads)
+        index = self._scored(plan.in_bytes)
+        return index.search(queries, subset, k, plan.alpha, plan.caution, self._threads)
+
+    def _scored(self, in_bytes: bool) -> Any:
+        """The index, or, if it scores in 8 bits and they were not enough, one that does not."""
+        if in_bytes or self._scores != BYTES:
+            return self._index
+        if self._by_products is None:
+            self._by_products = self._made(PRODUCTS)
+        return self._by_products
 
     def order(self) -> Indices:
         """The points, those near each other together."""
@@ -161,18 +178,25 @@ class SpatialIndex(RowsIndex):
         """The smallest reach that gives the recall on one part of a sample and keeps it on the other."""
         if self._index.cells == 1:
             return EXACT
+        plan = self._calibrated(k, target, in_bytes=True)
+        if plan is None and self._scores == BYTES:
+            plan = self._calibrated(k, target, in_bytes=False)
+        return dataclasses.replace(EXACT, in_bytes=False) if plan is None else plan
+
+    def _calibrated(self, k: int, target: float, *, in_bytes: bool) -> Plan | None:
         sample = sample_points(self.n, self._seed)
         k_sample = min(k, self.n - 1)
-        caution = self._deviation()
-        true, needed = self._index.calibrate(sample, k_sample, min(1.0, CERTAIN * caution), self._threads)
+        caution = self._deviation() if in_bytes else 1.0
+        index = self._scored(in_bytes)
+        true, needed = index.calibrate(sample, k_sample, min(1.0, CERTAIN * caution), self._threads)
         for share, factor in ATTEMPTS:
             alpha = float(np.quantile(needed[TESTED:], 1 - share * (1 - target), method="higher"))
-            plan = Plan(alpha, min(1.0, factor * caution), 0.0)
+            plan = Plan(alpha, min(1.0, factor * caution), 0.0, in_bytes=in_bytes)
             found, distances = self.search(plan, k_sample, subset=sample[:TESTED])
             recall = share_found(found, true[:TESTED])
             if recall >= target + NOISE * (1 - target):
                 return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
-        return EXACT
+        return None
 
     def certain(self) -> Plan:
         """A plan by which no neighbour is missed, as far as scores err like sums do, not as they might at worst."""
@@ -180,7 +204,7 @@ class SpatialIndex(RowsIndex):
 
     def _deviation(self) -> float:
         """About one standard deviation of the scores' errors, of their worst case."""
-        return BYTE_SHARE / math.sqrt(self._X.shape[1]) if self._bytes else 1.0
+        return BYTE_SHARE / math.sqrt(self._X.shape[1]) if self._scores == BYTES else 1.0
 
     @property
     def dtype(self) -> Any:
@@ -203,12 +227,14 @@ class Plan:
 
     usual: the distance of the last neighbour that few points exceed. A sample of the points says nothing of a new row
     that does, between clusters or far from all of them: its neighbours lie in many cells, and none of them is missed.
+    in_bytes: by an index that may score in 8 bits.
     """
 
     alpha: float
     caution: float
     recall: float
     usual: float | None = None
+    in_bytes: bool = True
 
 
 EXACT = Plan(alpha=1.0, caution=1.0, recall=1.0)

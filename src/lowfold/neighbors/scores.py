@@ -1,0 +1,43 @@
+"""How candidates are scored in the first pass of the search (cpp/core/engine.hpp): the quickest way that tells them.
+
+A score by products errs by a share of |x|^2, x from the centre of the data, in 8 bits by a far larger one; where the
+nearest points are nearer than that, all that lie around are candidates and have to be measured. Differences err by a
+share of |x| alone and take twice as long.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowfold.backend import native
+from lowfold.types import Floats
+
+BYTES, PRODUCTS, DIFFERENCES = "bytes", "products", "differences"
+LEAST_POINTS = 4096  # below, all of them are measured in a moment
+AMONG, EACH = 1024, 8  # points that are looked at, and among which each of them the nearest of every eighth is found
+MOST_DOUBT = 0.1  # of them may be nearer to others than scores tell
+BYTE_ERROR = 1e-3  # share of |x|^2 by which a score in 8 bits is off, about, and seldom by more
+SPREAD = 5.0  # times its error by which a score may be above the last that is wanted (candidates.hpp)
+
+
+def fitting_scores(X: Floats, threads: int, *, bytes_too: bool) -> str:
+    """The first of bytes, products and differences by which most points are told from their nearest."""
+    if len(X) < LEAST_POINTS:
+        return BYTES if bytes_too else PRODUCTS
+    rows = X[np.arange(AMONG) * len(X) // AMONG].astype(np.float64)
+    apart = native.kernels.cross_distances(np.ascontiguousarray(rows[::EACH]), rows, threads)
+    apart[apart == 0] = np.inf  # of a point itself, and of others that equal it
+    ratio = np.square(apart.min(axis=1)) / np.maximum(_sizes(rows)[::EACH], np.finfo(np.float64).tiny)
+    by_products = 2 * (min(X.shape[1], 256) + 8) * float(np.finfo(np.float32).eps)
+    for scores, error in ((BYTES, BYTE_ERROR), (PRODUCTS, by_products))[not bytes_too :]:
+        if np.mean(ratio < SPREAD * error) <= MOST_DOUBT:
+            return scores
+    return DIFFERENCES
+
+
+def _sizes(rows: Any) -> Any:
+    """|x|^2 of each row from where most of them are: the mean, or the medians if they are nearer (frame.hpp)."""
+    around = [np.square(rows - centre).sum(axis=1) for centre in (rows.mean(axis=0), np.median(rows, axis=0))]
+    return around[1] if np.median(around[1]) < 0.25 * np.median(around[0]) else around[0]
