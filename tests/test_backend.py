@@ -57,9 +57,10 @@ def test_exact_search_equals_the_reference_on_every_instruction_set(kernels, met
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_search_by_bytes_with_full_caution_equals_the_reference(kernels, kind):
+@pytest.mark.parametrize("scores", ["bytes", "differences"])
+def test_search_by_other_scores_with_full_caution_equals_the_reference(kernels, kind, scores):
     X = adversarial(kind, 300, 19, np.float32)
-    index = make_index(kernels, X, "euclidean", cells=5, scores="bytes")
+    index = make_index(kernels, X, "euclidean", cells=5, scores=scores)
     assert_same_neighbors(index.search(None, None, 9, 1.0, 1.0, 2), X, None, 9, "euclidean")
 
 
@@ -130,8 +131,11 @@ def test_kernels_have_the_same_bits_for_any_number_of_threads(kernels):
         "means": lambda threads: kernels.column_means(X, threads),
         "scatter": lambda threads: kernels.scatter(X, mean, threads),
         "project": lambda threads: kernels.project(X, mean, B, threads),
-        "search": lambda threads: make_index(kernels, X, "euclidean", 12, True, threads).search(
+        "search": lambda threads: make_index(kernels, X, "euclidean", 12, "bytes", threads).search(
             None, None, 10, 0.5, 0.05, threads
+        )[0],
+        "search by differences": lambda threads: make_index(kernels, X, "euclidean", 12, "differences", threads).search(
+            None, None, 10, 0.5, 1.0, threads
         )[0],
     }
     for name, call in calls.items():

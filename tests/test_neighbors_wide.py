@@ -45,7 +45,8 @@ def test_wide_rows_have_the_same_distances_on_every_instruction_set(metric, dtyp
     X = cloud(90, 3300, dtype=dtype)
     name = "Index32" if dtype == np.float32 else "Index64"
     found = [
-        getattr(load(level), name)(X, metric, 3, "products", 0, 2).search(None, None, 6, 1.0, 1.0, 2) for level in LEVELS
+        getattr(load(level), name)(X, metric, 3, "products", 0, 2).search(None, None, 6, 1.0, 1.0, 2)
+        for level in LEVELS
     ]
     for indices, distances in found[1:]:
         np.testing.assert_array_equal(indices, found[0][0])

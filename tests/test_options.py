@@ -104,7 +104,7 @@ def test_a_float_takes_every_real_number_in_range(value):
     validate(Ruler(length=value))
 
 
-@pytest.mark.parametrize("value", [2, pytest.param(10**400, id="10^400"), np.int8(7), np.uint64(8), None])
+@pytest.mark.parametrize("value", [2, 10**300, np.int8(7), np.uint64(8), None])
 def test_an_int_takes_every_integer_in_range(value):
     validate(Ruler(marks=value))
 
@@ -127,6 +127,7 @@ def test_an_int_takes_every_integer_in_range(value):
         ("length", np.array([1.5])),
         ("marks", 1),
         pytest.param("marks", -(10**400), id="marks--10^400"),
+        pytest.param("marks", 10**400, id="marks-10^400"),
         ("marks", 2.0),
         ("marks", math.nan),
         ("marks", True),

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.backend import native, resources
+from lowfold.backend import native, resources, stopping
 from lowfold.neighbors.interface import NeighborIndex, Settings, without_self
 from lowfold.neighbors.reduced import dense_index
 from lowfold.types import Floats, Neighbors
 
 LOOK = 2048  # rows looked at first: a group too small to show among them costs little
 MANY = 256  # equal rows from which it pays to keep one
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096  # that are compared
+NUMBERS_AT_ONCE = 1 << 19  # neighbours that are spread: hundredths of a second
 
 
 def rows_index(X: Floats, metric: str, settings: Settings) -> NeighborIndex:
@@ -70,13 +71,15 @@ class DistinctIndex(NeighborIndex):
         """The first k copies of the distinct rows found, by distance and index."""
         indices = np.empty((found.n, k), np.int32)
         distances = np.empty((found.n, k), found.distances.dtype)
-        for begin in range(0, found.n, ROWS_AT_ONCE):
-            rows = slice(begin, begin + ROWS_AT_ONCE)
+        step = max(1, NUMBERS_AT_ONCE // (k + found.k))
+        for begin in range(0, found.n, step):
+            stopping.check()
+            rows = slice(begin, begin + step)
             indices[rows], distances[rows] = self._spread_rows(found.indices[rows], found.distances[rows], k)
         return Neighbors(indices, distances, self.n, found.recall)
 
     def _spread_rows(self, groups: Any, distances: Any, k: int) -> tuple[Any, Any]:
-        sizes = np.minimum(self._sizes[groups], k)  # no row has more than k copies of one among its nearest
+        sizes = self._copies_wanted(groups, distances, k)
         copies = np.repeat(groups.ravel(), sizes.ravel())
         ends = np.cumsum(sizes.ravel())
         number = np.arange(ends[-1]) - np.repeat(ends - sizes.ravel(), sizes.ravel())  # 0, 1, ... within each group
@@ -87,6 +90,19 @@ class DistinctIndex(NeighborIndex):
         row_begin = np.cumsum(sizes.sum(axis=1)) - sizes.sum(axis=1)
         chosen = order[row_begin[:, None] + np.arange(k)]
         return points[chosen], spread[chosen]
+
+    def _copies_wanted(self, groups: Any, distances: Any, k: int) -> Any:
+        """How many copies of each distinct row, nearest first, may be among the nearest k.
+
+        None of those behind k copies that are nearer; of equally far rows each may have the lowest numbers, at most as
+        many as there is room for. In all k for each such distance, not k for each row.
+        """
+        sizes = np.minimum(self._sizes[groups], k)
+        before = np.cumsum(sizes, axis=1) - sizes
+        farther = np.ones(distances.shape, bool)
+        farther[:, 1:] = distances[:, 1:] > distances[:, :-1]
+        nearer = np.maximum.accumulate(np.where(farther, before, 0), axis=1)  # copies of all that are nearer
+        return np.minimum(sizes, np.maximum(k - nearer, 0))
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
         """The closest pair of their distinct rows; equal rows on both sides are at distance 0."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from lowfold.backend import native, stopping
+from lowfold.backend import native, sparse_steps, stopping
 from lowfold.backend.pieces import shifted_columns
 from lowfold.types import Floats
 
@@ -177,7 +177,7 @@ class SparseCentred(CentredMatrix):
     def scatter(self) -> NDArray[np.float64]:
         """X^T X - n mean mean^T."""
         X, mean = self._shifted
-        S = (X.T @ X).toarray()
+        S = sparse_steps.product(X.T, X)
         S -= self.shape[0] * np.outer(mean, mean)
         return np.asarray(S)
 
@@ -185,7 +185,7 @@ class SparseCentred(CentredMatrix):
         """X X^T less the products with the mean."""
         X, mean = self._shifted
         with_mean = X @ mean
-        K = (X @ X.T).toarray()
+        K = sparse_steps.product(X, X.T)
         K -= with_mean[:, None]
         K -= with_mean
         K += mean @ mean
@@ -193,13 +193,13 @@ class SparseCentred(CentredMatrix):
 
     def times(self, B: NDArray[Any]) -> Floats:
         """X B - 1 (mean^T B); not shifted, since which columns are full is not a matter of one row."""
-        return np.asarray(self._float64 @ B - self.mean @ B, dtype=self._X.dtype)
+        return np.asarray(sparse_steps.times(self._float64, B) - self.mean @ B, dtype=self._X.dtype)
 
     def transposed_times(self, Z: NDArray[Any]) -> NDArray[np.float64]:
         """X^T Z - mean (1^T Z)."""
         X, mean = self._shifted
         Z = Z.astype(np.float64)
-        return np.asarray(X.T @ Z - np.outer(mean, Z.sum(axis=0)))
+        return np.asarray(sparse_steps.times(X.T, Z) - np.outer(mean, Z.sum(axis=0)))
 
     def sum_of_squares(self) -> float:
         """Of the stored entries, less n |mean|^2."""
