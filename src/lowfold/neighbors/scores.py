@@ -27,9 +27,10 @@ def fitting_scores(X: Floats, threads: int, *, bytes_too: bool) -> str:
     if len(X) < LEAST_POINTS:
         return BYTES if bytes_too else PRODUCTS
     rows = X[np.arange(AMONG) * len(X) // AMONG].astype(np.float64)
-    apart = native.kernels.cross_distances(np.ascontiguousarray(rows[::EACH]), rows, threads)
+    asked = np.ascontiguousarray(rows[::EACH])
+    apart = native.kernels.cross_distances(asked, rows, threads)
     apart[apart == 0] = np.inf  # of a point itself, and of others that equal it
-    ratio = np.square(apart.min(axis=1)) / np.maximum(_sizes(rows)[::EACH], np.finfo(np.float64).tiny)
+    ratio = np.square(apart.min(axis=1)) / np.maximum(_sizes(asked), np.finfo(np.float64).tiny)
     by_products = 2 * (min(X.shape[1], 256) + 8) * float(np.finfo(np.float32).eps)
     for scores, error in ((BYTES, BYTE_ERROR), (PRODUCTS, by_products))[not bytes_too :]:
         if np.mean(ratio < SPREAD * error) <= MOST_DOUBT:
