@@ -16,7 +16,7 @@ from lowfold.types import Floats
 
 BYTES, PRODUCTS, DIFFERENCES = "bytes", "products", "differences"
 LEAST_POINTS = 4096  # below, all of them are measured in a moment
-AMONG, EACH = 1024, 8  # points that are looked at, and among which each of them the nearest of every eighth is found
+AMONG, EACH = 1024, 8  # rows that are looked at, and of which every eighth has its nearest among all of them found
 MOST_DOUBT = 0.1  # of them may be nearer to others than scores tell
 BYTE_ERROR = 1e-3  # share of |x|^2 by which a score in 8 bits is off, about, and seldom by more
 SPREAD = 5.0  # times its error by which a score may be above the last that is wanted (candidates.hpp)
