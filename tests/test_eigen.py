@@ -199,7 +199,7 @@ def test_factors_that_do_not_fit_into_memory_are_refused_before_the_work(monkeyp
     X = cloud(400, 6)
     model = LTSA(n_neighbors=12, memory_limit=10**9)
     monkeypatch.setattr(resources, "available_memory", lambda: 1000)
-    with pytest.raises(MemoryLimitError, match=r"factorisation for 400 samples needs .* GB.*Fit fewer"):
+    with pytest.raises(MemoryLimitError, match=r"factorisation for 400 samples.*needs .* GB.*Fit fewer"):
         model.fit(X)
 
 

@@ -150,8 +150,10 @@ def test_any_number_of_directions_that_are_equally_far_once_rounded_go_by_index(
     # Two points with t are t^2 apart, those with t and the next number a little more, and the same in float32.
     X[np.arange(n), np.arange(1, n + 1)] = np.where(np.arange(n) < 350, np.nextafter(t, np.float32(1)), t)
     index = build_index(csr_array(X) if sparse else X, metric="cosine", search="exact")
-    found = index.nearest_points(np.arange(350, n), 5)
+    some = np.arange(350, n, 50)
+    found = index.nearest_points(some, 5)
     assert len(np.unique(found.distances)) == 1
-    np.testing.assert_array_equal(found.indices, np.tile(np.arange(5), (350, 1)))
-    np.testing.assert_array_equal(index.query(None, 5).indices[350:], found.indices)
+    np.testing.assert_array_equal(found.indices, np.tile(np.arange(5), (len(some), 1)))
+    if not sparse:  # which takes seconds
+        np.testing.assert_array_equal(index.query(None, 5).indices[some], found.indices)
     np.testing.assert_array_equal(index.query(X[[500, 600]], 3).indices, [[500, 0, 1], [600, 0, 1]])

@@ -169,14 +169,14 @@ finally:
 @DTYPES
 @pytest.mark.parametrize("metric", ["canberra", "hamming", "haversine"])
 def test_points_in_several_trees_have_the_neighbors_that_they_have_in_one(metric, dtype, monkeypatch):
-    X, new = rows_for(metric, 900).astype(dtype), rows_for(metric, 60, seed=1).astype(dtype)
+    X, new = rows_for(metric, 300).astype(dtype), rows_for(metric, 20, seed=1).astype(dtype)
     X[::7] = X[3]  # more equal points than are asked for
     one = build_index(X, metric=metric)
-    monkeypatch.setattr(trees, "MOST_POINTS", 100)
+    monkeypatch.setattr(trees, "MOST_POINTS", 40)
     several = build_index(X, metric=metric)
     assert isinstance(several._search, trees.Trees)
     for queries in (None, new):
-        for k in (1, 8, 300):  # 300: more than one tree holds
+        for k in (1, 8, 90):  # 90: more than one tree holds
             theirs, ours = one.query(queries, k), several.query(queries, k)
             np.testing.assert_array_equal(ours.indices, theirs.indices)
             assert same_bits(ours.distances, theirs.distances)
