@@ -72,22 +72,7 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     kind = _kind(estimator, sparse=sparse)
     if fitting and kind == DISTANCES:
         X = squared_form(X)
-    if kind not in accepts:
-        taken = [known for known in KINDS if known in accepts]
-        raise DataError(
-            f"{type(estimator).__name__} was given {kind}, which it cannot use. It takes {' or '.join(taken)}. "
-            f"{_remedy(kind)}"
-        )
-    if sparse and kind == KERNEL:
-        raise DataError(
-            f"X is a {type(X).__name__}, but {KERNEL} has a value for every pair, zeros too. Pass X.toarray()."
-        )
-    if kind == DISTANCES and not fitting and np.ndim(X) == 1:
-        raise DataError(
-            f"X is a vector of {len(X)} distances, but those of new points to each training point are needed. Pass an "
-            f"array with a row for each new point; scipy.spatial.distance.squareform(X) holds those of training points."
-        )
-    check_two_dimensional(X)
+    _check_kind(estimator, X, kind, accepts, fitting=fitting)
     with explained("X", pairs=kind in SQUARE_KINDS):
         values = validate_data(
             estimator,
@@ -112,6 +97,26 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     if kind in SQUARE_KINDS:
         check_pairs(values, kind, fitting=fitting)
     return Data(kind, values)
+
+
+def _check_kind(estimator: BaseEstimator, X: Any, kind: str, accepts: frozenset[str], *, fitting: bool) -> None:
+    """Raises DataError unless X is what the estimator takes, in the form that its kind has."""
+    if kind not in accepts:
+        taken = [known for known in KINDS if known in accepts]
+        raise DataError(
+            f"{type(estimator).__name__} was given {kind}, which it cannot use. It takes {' or '.join(taken)}. "
+            f"{_remedy(kind)}"
+        )
+    if is_sparse(X) and kind == KERNEL:
+        raise DataError(
+            f"X is a {type(X).__name__}, but {KERNEL} has a value for every pair, zeros too. Pass X.toarray()."
+        )
+    if kind == DISTANCES and not fitting and np.ndim(X) == 1:
+        raise DataError(
+            f"X is a vector of {len(X)} distances, but those of new points to each training point are needed. Pass an "
+            f"array with a row for each new point; scipy.spatial.distance.squareform(X) holds those of training points."
+        )
+    check_two_dimensional(X)
 
 
 def read_numbers(A: Any, name: str) -> Any:
