@@ -1,7 +1,12 @@
-"""The errors of the library. A message says what was given, what is needed and what to do."""
+"""The errors and warnings of the library. A message says what was given, what is needed and what to do."""
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
+
+import sklearn
 from sklearn.utils._param_validation import InvalidParameterError
 
 
@@ -35,3 +40,15 @@ class ConvergenceWarning(UserWarning):
 
 class FileError(LowfoldError, ValueError):
     """A file cannot be read or written: it is damaged, of another kind, or holds what cannot be stored."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the line that called the library: the first one outside of it and of scikit-learn's wrappers and
+    pipelines, however deep the reason was found."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PASSED_THROUGH):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+PASSED_THROUGH = tuple(os.path.dirname(os.path.abspath(path)) + os.sep for path in (__file__, sklearn.__file__))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TypeAlias
 
 import numpy as np
 
 from lowfold.backend import native
 from lowfold.backend.embedding_protocol import Sparse
-from lowfold.errors import DataError, ParameterError
+from lowfold.errors import DataError, ParameterError, warn
 from lowfold.types import Floats, Indices
 
 Perplexity: TypeAlias = float | tuple[float, ...] | list[float]
@@ -30,11 +29,9 @@ def neighbors_needed(perplexity: Perplexity, n: int) -> int:
         )
     wanted = math.ceil(WIDTH * largest)
     if wanted > n - 1:
-        warnings.warn(
+        warn(
             f"perplexity={largest:g} spreads over {wanted} neighbours ({WIDTH} x perplexity), but there are only "
             f"{n - 1} other points; all {n - 1} are used. A perplexity of at most {(n - 1) / WIDTH:.3g} avoids this.",
-            UserWarning,
-            stacklevel=6,
         )
     return min(wanted, n - 1)
 

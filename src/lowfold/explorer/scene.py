@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from lowfold.comparison import Comparison
-from lowfold.errors import DataError, ParameterError
+from lowfold.errors import DataError, ParameterError, warn
 from lowfold.estimator import Estimator, tell_stage
 from lowfold.explorer.columns import feature_columns, make_columns, named_columns
 from lowfold.explorer.pack import pack
@@ -184,7 +183,7 @@ def _truth(X: Any, labels: Any, how: Contents, n: int) -> Truth | None:
     if X is None or not how.judged:
         return None
     if n < 4:
-        warnings.warn(f"{n} points are too few to judge a map by its neighbours: no quality is shown.", stacklevel=3)
+        warn(f"{n} points are too few to judge a map by its neighbours: no quality is shown.")
         return None
     k = min(how.k, n - 2)
     tell_stage(SEARCHING)

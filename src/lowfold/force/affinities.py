@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -15,7 +14,7 @@ from lowfold.affinity.perplexity import WIDTH, Perplexity, neighbors_needed, per
 from lowfold.backend import native
 from lowfold.backend.embedding_protocol import Sparse
 from lowfold.backend.pieces import MANY_ROWS, in_pieces
-from lowfold.errors import DataError, ParameterError
+from lowfold.errors import DataError, ParameterError, warn
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import Settings
 from lowfold.types import Floats, Indices
@@ -208,11 +207,9 @@ def _enough(wanted: int, stored: int, perplexity: Perplexity) -> int:
             f"{stored}. Lower perplexity to {max(1, stored // WIDTH)} or less, or make the graph with {wanted}."
         )
     if wanted > stored:
-        warnings.warn(
+        warn(
             f"perplexity={largest:g} spreads over {wanted} neighbours ({WIDTH} x perplexity), but the graph has points "
             f"with {stored}; {stored} of each point are used. A graph with {wanted} neighbours avoids this.",
-            UserWarning,
-            stacklevel=6,
         )
     return min(wanted, stored)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from lowfold import inputs
 from lowfold.affinity.perplexity import WIDTH, scales
 from lowfold.backend import native
-from lowfold.errors import ConvergenceWarning, DataError, ParameterError
+from lowfold.errors import ConvergenceWarning, DataError, ParameterError, warn
 from lowfold.estimator import Stopwatch
 from lowfold.force.affinities import affinities_of
 from lowfold.force.descend import Course, Descent
@@ -197,35 +196,31 @@ class ForceMethod(Watched):
 
     def _warn(self, descent: Descent) -> None:
         if descent.diverged:
-            warnings.warn(
+            warn(
                 f"The optimisation diverged after {descent.iteration} iterations; the best embedding before that is "
                 f"returned, with a loss of {self.loss_:.3g}. Lower the learning rate of the schedule "
                 f"({schedule_of(self.schedule)!r}).",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         elif descent.pace <= LOWEST_PACE:
-            warnings.warn(
+            warn(
                 f"The steps were too long and had to be divided by {1 / descent.pace:g} on the way. The loss then fell "
                 f"to {self.loss_:.4g}, but groups that the first steps tore may lie apart. Divide the learning rate of "
                 f"the schedule ({schedule_of(self.schedule)!r}) by as much.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         elif descent.unfinished:
-            warnings.warn(
+            warn(
                 f"The loss still fell after {descent.iteration} iterations, to {self.loss_:.4g}: the largest number of "
                 f"iterations was reached. Raise max_iter of the schedule, or go on with resume().",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         elif self._restless(descent):
-            warnings.warn(
+            warn(
                 f"The points had not come to rest after {descent.iteration} iterations: one step of a safe length "
                 f"would still lower the loss of {self.loss_:.4g} by {descent.promise:.2%}. Lower the learning rate of "
                 f"the schedule ({schedule_of(self.schedule)!r}), or raise its max_iter.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _restless(self, descent: Descent) -> bool:

@@ -6,7 +6,6 @@ kernel like 1 / (1 + r), sum_j (y_i - y_j) / (1 + r)^2 = -1/2 grad phi(y_i).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -17,7 +16,7 @@ from scipy.sparse import csr_array
 
 from lowfold.backend import native
 from lowfold.backend.embedding_protocol import Convolution, GridShape
-from lowfold.errors import ConvergenceWarning
+from lowfold.errors import ConvergenceWarning, warn
 from lowfold.force.law import GAUSSIAN, Law
 from lowfold.neighbors.engines import Exact
 from lowfold.options import documented, option
@@ -262,11 +261,10 @@ def grid_memory(repulsion: Any, d: int) -> int:
 def warn_of_coarse(engine: Any) -> None:
     """Where a grid would have had too many nodes."""
     if isinstance(engine, GridEngine) and engine.coarsest > engine.asked:
-        warnings.warn(
+        warn(
             f"repulsion=Grid(spacing={engine.asked:g}) would have needed more than {MOST_NODES:,} nodes; the spacing "
             f"was up to {engine.coarsest:g} instead. Use a larger spacing, or repulsion='tree' or 'exact'.",
             ConvergenceWarning,
-            stacklevel=6,
         )
 
 

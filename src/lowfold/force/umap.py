@@ -8,7 +8,6 @@ drawn by lot push (`sampled.py` says which cross-entropy that makes). Steps shor
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
-from lowfold.errors import ParameterError
+from lowfold.errors import ParameterError, warn
 from lowfold.estimator import Stopwatch
 from lowfold.fitted import of_fitted
 from lowfold.force.fuzzy_graph import Fuzzy, FuzzyGraph, start_by_components
@@ -90,11 +89,9 @@ class UMAP(Watched):
         Y = back.read(Y)
         outside = int((~back.supported(Y)).sum())
         if outside:
-            warnings.warn(
+            warn(
                 f"{outside} of {len(Y)} coordinates lie outside of the embedding's support, where no points are: the "
                 f"rows returned for them say little. in_support(Y) tells which.",
-                UserWarning,
-                stacklevel=3,
             )
         return back.rows(Y)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from lowfold.backend import resources
 from lowfold.backend.pieces import in_timed_pieces
-from lowfold.errors import DataError, ParameterError
+from lowfold.errors import DataError, ParameterError, warn
 from lowfold.neighbors import trees
 from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
 from lowfold.types import Floats, Indices, Neighbors
@@ -166,9 +165,7 @@ def warn_of_numbers(X: Any, metric: str) -> None:
     """Once, where it matters."""
     values = X.data if issparse(X) else X
     if ((values != 0) & (values != 1)).any():
-        warnings.warn(
+        warn(
             f"metric={metric!r} sees of each number only whether it is 0, and X has others than 0 and 1. "
             f"Pass X != 0 if that is meant, or use a metric of numbers such as 'euclidean'.",
-            UserWarning,
-            stacklevel=2,
         )

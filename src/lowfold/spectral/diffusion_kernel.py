@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +23,7 @@ from lowfold.affinity.gaussian import (
 )
 from lowfold.backend.packed import Packed
 from lowfold.backend.pieces import ROWS_AT_ONCE
-from lowfold.errors import DataError
+from lowfold.errors import DataError, warn
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import NeighborIndex, Settings
 from lowfold.spectral.affinities import AUTO_RANK, Affinities, Options
@@ -119,12 +118,10 @@ class GivenAffinities(Affinities):
                 f"walk never leaves its own. Embed each by itself, or add affinities between them."
             )
         if is_bipartite(pattern):
-            warnings.warn(
+            warn(
                 "The affinities form a bipartite graph: a walk changes sides at each step and never settles "
                 "(eigenvalue -1). The map shows the top of the spectrum without it. Add affinities of points to "
                 "themselves.",
-                UserWarning,
-                stacklevel=6,
             )
 
     def from_new(self, values: Any, threads: int) -> Iterator[Any]:

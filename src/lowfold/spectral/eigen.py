@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.backend import blas, steps
 from lowfold.backend.eigenpairs import LAPACK_SIZE, eigenpairs
-from lowfold.errors import ConvergenceWarning
+from lowfold.errors import ConvergenceWarning, warn
 from lowfold.spectral import chebyshev, factor, krylov
 from lowfold.spectral.canonical import canonical
 from lowfold.spectral.problem import BOTTOM, Block, DenseMatrix, EigenProblem, SparseMatrix, Spectrum, closeness
@@ -203,11 +202,10 @@ def _own_difference(ritz: krylov.Ritz, solver: str, difference: float) -> float:
 
 
 def _warn(found: Spectrum) -> None:
-    warnings.warn(
+    warn(
         f"The eigenvectors did not converge: after {found.products} products the largest residual is "
         f"{found.residuals.max():.1e}, and the gap behind the last eigenvalue {found.gap:.1e}. The first coordinates "
         f"are better than the last. Ask for fewer components, or for more neighbours, so that the graph holds "
         f"together.",
         ConvergenceWarning,
-        stacklevel=4,
     )

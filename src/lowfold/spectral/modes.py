@@ -40,7 +40,7 @@ class Modes:
         large = np.abs(self.values) > ROUNDING
         forgotten = (~large[self.piece] & (self.right != 0)).any(axis=0)
         if t == 0 and forgotten.any():  # later they are 0 for all points
-            warn_of_unknown(np.flatnonzero(forgotten), stacklevel=8)
+            warn_of_unknown(np.flatnonzero(forgotten))
         factors = np.where(large, self._powers(t) / np.where(large, self.values, 1.0), 0.0)
         return self.right * factors[self.piece] + self._offsets(self._scaled(t))[self.piece]
 

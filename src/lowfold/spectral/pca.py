@@ -8,7 +8,6 @@ Xc Xc^T has the same eigenvalues, and Y / sqrt(lam) for eigenvectors.
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy.sparse import csr_array, issparse
 
 from lowfold import inputs
 from lowfold.backend import blas, native
-from lowfold.errors import ParameterError
+from lowfold.errors import ParameterError, warn
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.fitted import of_fitted
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
@@ -136,13 +135,11 @@ class PCA(Estimator):
         findings["not whitened"] = int((~varies).sum())
         if not varies.all():
             first = int(np.argmin(varies))
-            warnings.warn(
+            warn(
                 f"whiten=True, but in {findings['not whitened']} of {len(varies)} directions, the first of them number "
                 f"{first} (counted from 0), X varies by no more than the rounding of its numbers: these coordinates "
                 f"are not whitened. Lower n_components to {max(first, 1)}, or take columns that vary little beside "
                 f"their mean in float64.",
-                UserWarning,
-                stacklevel=5,
             )
 
     def _varies(self, dtype: Any) -> NDArray[np.bool_]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.backend import steps
-from lowfold.errors import ConvergenceWarning
+from lowfold.errors import ConvergenceWarning, warn
 from lowfold.spectral.centred import CentredMatrix
 from lowfold.spectral.eigen import solve
 from lowfold.spectral.krylov import gap_behind
@@ -243,11 +242,10 @@ def _said(solver: str, found: Eigenpairs) -> Eigenpairs:
         gap = (
             "" if found.gap is None else f", and the gap behind the last component is {found.gap / found.values[0]:.1e}"
         )
-        warnings.warn(
+        warn(
             f"solver='{solver}' stopped after {found.iterations} iterations with a residual of {found.residual:.1e} of "
             f"the largest variance{gap}: components lie too close together to be told apart by it. "
             f"Use solver='covariance', or another number of components.",
             ConvergenceWarning,
-            stacklevel=6,
         )
     return found

@@ -6,7 +6,6 @@ training point would come out where it is. Every row is worked on by itself.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from scipy.sparse import csr_array
 
 from lowfold.affinity.walk import row_sums, scaled
 from lowfold.backend import native
+from lowfold.errors import warn
 from lowfold.spectral.problem import ROUNDINGS, Block, Spectrum
 from lowfold.types import Floats
 
@@ -86,27 +86,23 @@ def inverses(spectrum: Spectrum) -> NDArray[np.float64]:
     """
     known = np.abs(spectrum.values) > np.maximum(ROUNDING, spectrum.residuals)
     if not known.all():
-        warn_of_unknown(np.flatnonzero(~known), stacklevel=10)
+        warn_of_unknown(np.flatnonzero(~known))
     return np.where(known, 1 / np.where(known, spectrum.values, 1.0), 0.0)
 
 
-def warn_of_unknown(coordinates: NDArray[np.intp], stacklevel: int) -> None:
+def warn_of_unknown(coordinates: NDArray[np.intp]) -> None:
     """Says that new points have no coordinates where an eigenvalue of the walk is 0."""
-    warnings.warn(
+    warn(
         f"The walk's eigenvalue is 0 for {len(coordinates)} of the coordinates, the first in column {coordinates[0]} "
         f"(counted from 0): one step forgets it, so that a new point's neighbours do not tell its place there. New "
         f"points get its mean, 0. Lower n_components to {max(coordinates[0], 1)}, or fit with more neighbours.",
-        UserWarning,
-        stacklevel=stacklevel,
     )
 
 
 def warn_of_zeros(m: int, existing: int, why: str) -> None:
     """Says that fewer coordinates exist than were asked for."""
     if existing < m:
-        warnings.warn(
+        warn(
             f"n_components={m}, but there are only {existing} coordinates ({why}): the other {m - existing} are 0 for "
             f"all points. Lower n_components to {max(existing, 1)}.",
-            UserWarning,
-            stacklevel=5,
         )

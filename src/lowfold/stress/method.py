@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from lowfold import inputs
 from lowfold.backend import native
 from lowfold.backend.stopping import Stopped
-from lowfold.errors import ConvergenceWarning, ParameterError
+from lowfold.errors import ConvergenceWarning, ParameterError, warn
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.fitted import of_fitted
 from lowfold.neighbors.interface import metric_option
@@ -200,11 +199,10 @@ class StressMethod(Estimator):
 
     def _warn(self, best: Optimisation) -> None:
         if not best.converged and not best.stopped and best.iteration and best.iteration >= best.solver.max_iter:
-            warnings.warn(
+            warn(
                 f"The stress still fell after {best.iteration} iterations, to {best.stress:.4g}: the largest number of "
                 f"iterations was reached. Raise max_iter of the solver, or go on with init=model.embedding_.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _check(self, data: inputs.Data) -> None:
