@@ -6,7 +6,7 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
@@ -194,6 +194,7 @@ def test_one_class_and_singletons_are_always_lumpable_and_a_random_partition_is_
     assert lumpability(kind(W), np.random.default_rng(0).permutation(15) % 3).defect > 0.1
 
 
+@settings(max_examples=20)
 @given(sizes=st.lists(st.integers(2, 7), min_size=2, max_size=5), seed=st.integers(0, 1000))
 def test_a_chain_of_blocks_is_lumpable_into_its_blocks_which_are_found(sizes, seed):
     k, names = len(sizes), np.array(list("edcba")[: len(sizes)])

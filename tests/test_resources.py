@@ -37,6 +37,7 @@ def machine(tmp_path, monkeypatch):
 def test_the_quota_of_every_control_group_limits_the_threads(system, machine):
     groups, folder, file, quota = SYSTEMS[system]
     machine("proc/self/cgroup", groups + "\n")
+    machine(f"sys/fs/cgroup/{folder}/cgroup.procs", "")
     assert resources.thread_count(None) == 8
     machine(f"sys/fs/cgroup/{folder}/{file}", quota)
     machine(f"sys/fs/cgroup/{folder}/cpu.cfs_period_us", "100000")
@@ -54,6 +55,7 @@ def test_a_quota_that_limits_nothing_is_none(none, machine):
 def test_the_tightest_limit_of_memory_counts(machine):
     assert resources.available_memory() == 16 * GB
     machine("proc/self/cgroup", "0::/work.slice/map.service\n")
+    machine("sys/fs/cgroup/work.slice/map.service/cgroup.procs", "")
     machine("sys/fs/cgroup/work.slice/memory.max", str(8 * GB))
     machine("sys/fs/cgroup/work.slice/memory.current", str(3 * GB))
     assert resources.available_memory() == 5 * GB
@@ -62,6 +64,17 @@ def test_the_tightest_limit_of_memory_counts(machine):
     assert resources.available_memory() == 5 * GB
     machine("sys/fs/cgroup/work.slice/map.service/memory.max", str(2 * GB))
     assert resources.available_memory() == GB
+
+
+def test_a_process_that_is_moved_to_another_group_has_its_limits(machine):
+    machine("proc/self/cgroup", "0::/before\n")
+    machine("sys/fs/cgroup/before/cpu.max", "200000 100000")
+    assert resources.thread_count(None) == 2
+    machine("sys/fs/cgroup/after/cpu.max", "300000 100000")
+    machine("proc/self/cgroup", "0::/after\n")
+    assert resources.thread_count(None) == 3
+    machine("sys/fs/cgroup/after/cpu.max", "100000 100000")
+    assert resources.thread_count(None) == 1
 
 
 def test_a_system_that_tells_nothing_limits_nothing(tmp_path, monkeypatch):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from conftest import FORCE_METHODS, SHORT, same_bits
+from conftest import FORCE_METHODS, LEVELS, SHORT, same_bits
 from lowfold import TSNE, Classical, Exact, ParameterError, SymmetricSNE, Tree
+from lowfold.backend.native import load
 from lowfold.backend.reference import tree as reference
 from lowfold.force.law import CAUCHY, GAUSSIAN
 from lowfold.force.repulsion import ExactEngine, TreeEngine
@@ -27,18 +28,20 @@ def groups(n, d, dtype=np.float32, spread=20.0, seed=0):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("n", "d"), [(1, 2), (7, 1), (16, 3), (130, 4), (700, 5), (333, 9)])
-def test_the_tree_sums_what_its_reference_sums(kernels, n, d, law, dtype):
+def test_the_tree_sums_what_its_reference_sums(n, d, law, dtype):
     # Coordinates on a lattice of eighths: where float32 and float64 would differ about a group, the maps differ.
     Y = np.round(8 * groups(n, d, dtype)) / dtype(8)
     for charges in (None, np.random.default_rng(1).integers(0, 3, n).astype(dtype)):
         wanted = reference.tree_field(Y, charges, law, 0.7)
-        found = kernels.tree_field(Y, charges, law, 0.7, 2)
         scale = np.abs(wanted[1]).max() or 1.0
-        assert np.allclose(found[0], wanted[0], rtol=CLOSE[dtype], atol=CLOSE[dtype])
-        assert np.allclose(found[1] / scale, wanted[1] / scale, atol=CLOSE[dtype])
-        for threads in (1, 3, 8):
-            again = kernels.tree_field(Y, charges, law, 0.7, threads)
-            assert all(same_bits(a, b) for a, b in zip(found, again, strict=True))
+        for level in LEVELS:
+            kernels = load(level)
+            found = kernels.tree_field(Y, charges, law, 0.7, 2)
+            assert np.allclose(found[0], wanted[0], rtol=CLOSE[dtype], atol=CLOSE[dtype]), level
+            assert np.allclose(found[1] / scale, wanted[1] / scale, atol=CLOSE[dtype]), level
+            for threads in (1, 3, 8):
+                again = kernels.tree_field(Y, charges, law, 0.7, threads)
+                assert all(same_bits(a, b) for a, b in zip(found, again, strict=True)), level
 
 
 def force_error(law, Y, theta):

@@ -13,6 +13,7 @@ from sklearn.base import clone
 import lowfold
 from conftest import ESTIMATORS, cloud, in_short, model_of, name_of, place, same_bits
 from lowfold.errors import ConvergenceWarning
+from lowfold.force import repulsion
 from lowfold.markov import SpectralClustering
 from lowfold.options import parameters, plain_numbers
 
@@ -156,9 +157,10 @@ def test_a_limit_of_memory_holds_for_what_only_the_graph_tells(what):
     model.set_params(memory_limit=None).fit(X)
 
 
-def test_a_finer_grid_is_foreseen_and_one_that_is_too_fine_is_told():
+def test_a_finer_grid_is_foreseen_and_one_that_is_too_fine_is_told(monkeypatch):
     coarse, fine = (lowfold.TSNE(repulsion=lowfold.Grid(spacing=s)).estimate(1000, 5) for s in (0.5, 0.1))
     assert fine > coarse + 500_000_000
+    monkeypatch.setattr(repulsion, "MOST_NODES", 10_000)  # the true number takes seconds
     model = lowfold.TSNE(
         repulsion=lowfold.Grid(spacing=0.001), schedule=lowfold.Annealed(max_iter=2), perplexity=10, init=cloud(100, 2)
     )

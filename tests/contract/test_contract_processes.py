@@ -5,6 +5,7 @@ Each test is a script in a process of its own, so that a deadlock or a crash the
 
 from __future__ import annotations
 
+import functools
 import signal
 import sys
 import threading
@@ -186,6 +187,7 @@ def test_no_fit_wakes_the_threads_of_blas(run_script):
     assert {line for line in fits if line.split()[1] != "0"} == set()
 
 
+@functools.cache
 def small_maps():
     """({name: embedding}, instruction sets of the reports) of more points than are solved all at once."""
     X = cloud(800, 6) * np.arange(1, 7)
