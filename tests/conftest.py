@@ -27,7 +27,9 @@ LEVELS = load("baseline").supported_simd()
 ESTIMATORS = [*lowfold.METHODS.values(), lowfold.NeighborGraph]
 
 FORCE_METHODS = [lowfold.TSNE, lowfold.SymmetricSNE, lowfold.SNE, lowfold.ElasticEmbedding]
-SHORT = lowfold.Classical(early_iter=20, max_iter=20)  # of Annealed, only the last phase can be shortened
+SHORT = lowfold.Annealed(max_iter=20)
+# The phase before, which Annealed takes at any max_iter, is short here too; elastic embedding has none.
+SHORTER = lowfold.Classical(early_iter=20, max_iter=20)
 
 # scikit-learn's checks fit ten points; a method refuses more neighbours than there are points.
 FOR_SMALL_DATA = {"n_neighbors": 6, "perplexity": 2.0}
@@ -76,7 +78,8 @@ def model_of(cls: type, **changes: Any) -> Any:
 
 def in_short(model: Any) -> Any:
     """The estimator, made to take far fewer steps than it would."""
-    schedules = {lowfold.UMAP: lowfold.Epochs(n_epochs=20), **dict.fromkeys(FORCE_METHODS, SHORT)}
+    schedules = {lowfold.UMAP: lowfold.Epochs(n_epochs=20), **dict.fromkeys(FORCE_METHODS, SHORTER)}
+    schedules[lowfold.ElasticEmbedding] = SHORT
     schedule = schedules.get(type(model))
     return model if schedule is None else model.set_params(schedule=schedule)
 

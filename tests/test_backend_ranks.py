@@ -95,6 +95,9 @@ def test_candidates_are_ranked_as_by_the_reference(kernels, metric, d, dtype):
     wanted, lengths = reference.rank_candidates(X, queries, candidates, metric)
     np.testing.assert_allclose(distances, lengths, rtol=1e-6)
     np.testing.assert_array_equal(indices, wanted)
+    wider = kernels.rank_candidates(X, queries.astype(np.float64) / 3, candidates, metric, None, 2)
+    among = kernels.rank_candidates(X.astype(np.float64), queries.astype(np.float64) / 3, candidates, metric, None, 2)
+    assert all(same_bits(a, b) for a, b in zip(wider, among, strict=True))
 
 
 @pytest.mark.parametrize("metric", METRICS)

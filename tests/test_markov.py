@@ -204,8 +204,7 @@ def test_a_chain_of_blocks_is_lumpable_into_its_blocks_which_are_found(sizes, se
     lumping = lumpability(from_transition((P / sizes)[labels][:, labels]), names[labels])
     assert lumping.defect <= ROUNDING
     np.testing.assert_allclose(lumping.chain.P, P[::-1, ::-1], rtol=0, atol=ROUNDING)  # classes by the order of names
-    W = (B + B.T)[labels][:, labels]
-    assert find_lumps(W, k).defect <= ROUNDING
+    assert find_lumps((B + B.T)[labels][:, labels], k).defect <= ROUNDING
 
 
 # Clusters

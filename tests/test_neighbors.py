@@ -141,6 +141,15 @@ def test_many_equal_rows_are_ordinary_input(metric):
     np.testing.assert_array_equal(found_new.indices, expected(cdist(new, X, NATIVE[metric]).round(12), 500)[0])
 
 
+@pytest.mark.parametrize("n", [8192, 65536])
+def test_equal_rows_are_seen_wherever_they_stand(n):
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    X[1::2] = 0
+    assert isinstance(build_index(X), DistinctIndex)
+    X[:] = np.arange(n)[:, None] % 3 // 2
+    assert isinstance(build_index(X), DistinctIndex)
+
+
 def test_many_equal_rows_are_searched_for_once():
     X = np.repeat(points(10), 300, axis=0)
     assert isinstance(build_index(X), DistinctIndex)

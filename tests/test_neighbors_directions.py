@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import cloud
-from lowfold.neighbors import directions
+from lowfold.neighbors import directions, engines
 from lowfold.neighbors.index import build_index
 
 
@@ -142,14 +142,17 @@ def test_fewer_neighbors_are_the_first_of_more_also_where_float64_decides(metric
             np.testing.assert_array_equal(some.distances, every.distances[:, :k])
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_any_number_of_directions_that_are_equally_far_once_rounded_go_by_index(sparse):
+@pytest.mark.parametrize(("sparse", "empty_columns"), [(False, 0), (True, 0), (True, 50_000)])
+def test_any_number_of_directions_that_are_equally_far_once_rounded_go_by_index(sparse, empty_columns):
     n, t = 700, np.float32(0.00017263479821849614)
     X = np.zeros((n, n + 1), np.float32)
     X[:, 0] = 1
     # Two points with t are t^2 apart, those with t and the next number a little more, and the same in float32.
     X[np.arange(n), np.arange(1, n + 1)] = np.where(np.arange(n) < 350, np.nextafter(t, np.float32(1)), t)
-    index = build_index(csr_array(X) if sparse else X, metric="cosine", search="exact")
+    if sparse:
+        X = csr_array(X)
+        X.resize(n, n + 1 + empty_columns)
+    index = build_index(X, metric="cosine")
     some = np.arange(350, n, 50)
     found = index.nearest_points(some, 5)
     assert len(np.unique(found.distances)) == 1
@@ -157,3 +160,16 @@ def test_any_number_of_directions_that_are_equally_far_once_rounded_go_by_index(
     if not sparse:  # which takes seconds
         np.testing.assert_array_equal(index.query(None, 5).indices[some], found.indices)
     np.testing.assert_array_equal(index.query(X[[500, 600]], 3).indices, [[500, 0, 1], [600, 0, 1]])
+
+
+def test_what_is_searched_exactly_is_sharpened_also_where_only_the_rows_with_a_direction_are_few_enough(monkeypatch):
+    monkeypatch.setattr(engines, "EXACT_WORK", 300 * 300 * 20)
+    X = np.zeros((600, 20), np.float32)
+    X[::2] = 1 + 1e-5 * cloud(300, 20)
+    found = build_index(X, metric="cosine").query(None, 3)
+    unit = X[::2].astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    D = np.square(unit[:, None] - unit).sum(axis=2) / 2
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_allclose(found.distances[::2], np.sort(D, axis=1)[:, :3], rtol=1e-4)
+    assert found.recall == 1

@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from conftest import cloud, same_bits
 from lowfold import Cells, DataError, Isomap, NeighborGraph, ParameterError, build_index, connect
 from lowfold.backend import pieces
-from lowfold.neighbors import reduced
+from lowfold.neighbors import reduced, spatial
 from test_neighbors import expected
 
 GAPPED = pytest.mark.parametrize("gaps_in_points", [True, False])
@@ -84,6 +84,29 @@ def test_a_row_that_float32_rounds_to_a_point_is_not_at_distance_0():
     new = X[:20].astype(np.float64) + 2e-8 * cloud(20, 12, seed=1)
     found = build_index(X, search="exact").query(new, 3)
     np.testing.assert_allclose(found.distances[:, 0], np.linalg.norm(new - X[:20], axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("search", ["exact", "cells"])
+def test_float64_copies_of_the_points_are_measured_anew_without_another_search(search, monkeypatch):
+    monkeypatch.setattr(spatial.SpatialIndex, "_in_wider_type", lambda *_: pytest.fail("another search"))
+    X = cloud(3000, 12)
+    points = X.astype(np.float32)
+    found = build_index(points, search=search).query(X[:500], 5)
+    D = cdist(X[:500], points.astype(np.float64))
+    own = np.take_along_axis(D, found.indices.astype(np.intp), 1)
+    np.testing.assert_allclose(found.distances, own, rtol=1e-6)
+    np.testing.assert_allclose(found.distances[:, 0], np.linalg.norm(X[:500] - points[:500], axis=1), rtol=1e-6)
+    assert share(found.indices, expected(D, 5)[0]) >= (1 if search == "exact" else 0.985)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_float64_rows_beside_sparse_float32_points_are_measured_as_they_are(metric):
+    X = np.where(cloud(200, 12) > 0.3, 1e3 + cloud(200, 12, seed=1), 0).astype(np.float32)
+    new = np.where(X[:40] != 0, X[:40] + 1e-5 * cloud(40, 12, seed=2), 0)
+    found = build_index(csr_array(X), metric=metric).query(csr_array(new), 3)
+    D = cdist(new, X.astype(np.float64), metric.replace("manhattan", "cityblock"))
+    assert found.distances.dtype == np.float32
+    np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :3], rtol=1e-6, atol=1e-15)
 
 
 @pytest.mark.parametrize("columns", [3, 1000, 20000])

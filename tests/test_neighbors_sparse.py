@@ -85,14 +85,31 @@ def test_each_sparse_row_is_searched_for_by_itself_on_any_number_of_threads(kind
         assert same_bits(getattr(threads, name), getattr(together, name))
 
 
-def test_only_rows_in_doubt_are_measured_against_all_that_could_be_near(monkeypatch):
-    asked = []
-    near = sparse_rows.SparseIndex._near
-    monkeypatch.setattr(sparse_rows.SparseIndex, "_near", lambda self, x, most: asked.append(0) or near(self, x, most))
+@pytest.fixture
+def asked(monkeypatch):
+    """The rows that are measured against all that could be near."""
+    rows = []
+    among = sparse_rows.SparseIndex._among_near
+    monkeypatch.setattr(
+        sparse_rows.SparseIndex, "_among_near", lambda self, X, *rest: rows.extend(X.toarray()) or among(self, X, *rest)
+    )
+    return rows
+
+
+def test_only_rows_in_doubt_are_measured_against_all_that_could_be_near(asked):
     build_index(csr_array(rows_of("words", 150))).query(None, 5)
     assert not asked
     build_index(csr_array(rows_of("far from 0", 150))).query(None, 5)
     assert len(asked) == 150
+
+
+@METRICS
+def test_copies_of_sparse_rows_are_searched_for_once(metric, asked):
+    X = np.eye(20)[np.random.default_rng(0).integers(20, size=600)] * 2
+    found, whole = (build_index(rows, metric=metric).query(None, 70) for rows in (csr_array(X), X))
+    np.testing.assert_array_equal(found.indices, whole.indices)
+    np.testing.assert_allclose(found.distances, whole.distances, rtol=1e-15)
+    assert len(asked) <= 20
 
 
 def test_the_longest_differences_are_taken_a_few_at_a_time(monkeypatch):

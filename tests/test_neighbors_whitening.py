@@ -44,6 +44,16 @@ def test_neighbors_are_those_of_scikit_learn(metric, dtype, scales):
         np.testing.assert_allclose(found.distances, expected(D, 7)[1], rtol=1e-5)
 
 
+def test_fewer_neighbors_are_the_first_of_more_also_among_distances_that_are_equal_once_rounded():
+    X = np.random.default_rng(3).integers(0, 2, (300, 9)).astype(np.float32)
+    index = build_index(X, metric="seuclidean")
+    for queries in (None, X[:50] + np.float32(0.25)):
+        fewer, more = index.query(queries, 5), index.query(queries, 60)
+        np.testing.assert_array_equal(fewer.indices, more.indices[:, :5])
+        tied = more.distances[:, 1:] == more.distances[:, :-1]
+        assert (np.diff(more.indices, axis=1)[tied] > 0).all()
+
+
 def test_mahalanobis_does_not_see_what_the_columns_are_multiplied_by_or_that_one_is_there_twice():
     X = cloud(200, 5)
     plain = build_index(X, metric="mahalanobis").query(None, 6)

@@ -116,11 +116,11 @@ bool is_order(const std::int32_t* values, std::size_t size) {
     return std::none_of(values, values + size, [&](std::int32_t v) { return std::exchange(seen[v], 1); });
 }
 
-template <class T>
+template <class T, class P>
 void bind_ranking(nb::module_& m) {
     m.def(
         "rank_candidates",
-        [](const Matrix<T>& X, const Matrix<T>& queries, const Matrix<std::int32_t>& candidates,
+        [](const Matrix<P>& X, const Matrix<T>& queries, const Matrix<std::int32_t>& candidates,
            const std::string& metric, const std::optional<Vector<std::int32_t>>& order, int threads) {
             const std::size_t rows = queries.shape(0);
             check_fit(queries.shape(1) == X.shape(1) && candidates.shape(0) == rows,
@@ -130,7 +130,7 @@ void bind_ranking(nb::module_& m) {
                       "order must name each of the queries once");
             auto indices = new_matrix<std::int32_t>(rows, candidates.shape(1));
             auto distances = new_matrix<T>(rows, candidates.shape(1));
-            const CandidateLists<T> lists{view(X), view(queries), view(candidates), order ? order->data() : nullptr};
+            const CandidateLists<T, P> lists{view(X), view(queries), view(candidates), order ? order->data() : nullptr};
             run(threads, [&](const Context& context) {
                 rank_candidates(context, metric_named(metric), lists, indices.data(), distances.data());
             });
@@ -144,8 +144,9 @@ void bind_ranking(nb::module_& m) {
 void bind_neighbors(nb::module_& m) {
     bind_index<float>(m, "Index32");
     bind_index<double>(m, "Index64");
-    bind_ranking<double>(m);
-    bind_ranking<float>(m);
+    bind_ranking<double, double>(m);
+    bind_ranking<float, float>(m);
+    bind_ranking<double, float>(m);
 }
 
 }  // namespace lowfold::bindings

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "frame.hpp"
 
 namespace lowfold {
 
@@ -71,8 +72,9 @@ class Candidates {
         const float bound = bound_[row] = bound_of_wanted(row);
         const float reach = Engine::INNER ? std::max(2 * bound + size_[row], 0.0f) : bound;
         // With |y| <= |x| + D in engine.hpp's bracket, where D itself is only known up to the error; the last digits
-        // are for the rounding of this. A larger error would leave no cut at all.
-        if (error_ < MOST_ERROR) {
+        // are for the rounding of this. A larger error would leave no cut at all. Nor do points that may have been moved
+        // nearer, whose true distances may be in another order.
+        if (error_ < MOST_ERROR && reach + size_[row] < WHERE_IT_IS) {
             const float farthest = (reach + 5 * error_ * size_[row]) / (1 - 4 * error_);
             const float off = error_ * (3.1f * size_[row] + 2.1f * farthest) + relative_ * 2.1f * farthest;
             cut_[row] = std::min(cut_[row], bound + off + Engine::LOST);
@@ -93,6 +95,8 @@ class Candidates {
     }
 
    private:
+    // |x|^2 + D^2 or |x| + D up to which a point at the distance D from x lies within FAR/2.
+    static constexpr float WHERE_IT_IS = Engine::INNER ? FAR * FAR / 16 : FAR / 4;
     // Below the infinite score of a panel's empty columns.
     static constexpr float EVERYTHING = std::numeric_limits<float>::max();
 

@@ -9,6 +9,7 @@
 
 #include "matrix.hpp"
 #include "parallel.hpp"
+#include "random.hpp"
 #include "simd.hpp"
 
 namespace lowfold {
@@ -76,8 +77,9 @@ double largest_entry(const Context& context, MatrixView<const T> X, const double
                            [&](T a, T b) { return std::isnan(a) ? a : larger(a, b); });
 }
 
-/// A coordinate this far out, in units of the data's largest, is moved no further: the search allows for an error that
-/// grows with the point's size, so that here every reference is a candidate and exact distances decide.
+/// A coordinate this far out is moved no further, so that squares stay finite. Distances only shrink by that: what is
+/// not near such a point or query by its scores is not near it. What is near is decided by exact distances
+/// (Candidates::tighten).
 inline constexpr double FAR = 1e15;
 
 /// Moves points to (x - mean) * scale. The scale is a power of two, so it rounds nothing.
@@ -92,13 +94,17 @@ struct Frame {
     }
 };
 
-/// Rows that stand for all of them, evenly spread: enough for a median, and few where they are long.
+/// Rows that stand for all of them, one by lot from each of as many parts: enough for a median, and few where they are
+/// long. By lot, since every second row may be of another kind.
 template <class T>
 std::vector<const T*> typical_rows(MatrixView<const T> X) {
     constexpr std::size_t MOST_ROWS = 512, LEAST_ROWS = 64, NUMBERS = std::size_t{1} << 20;
     const std::size_t count = std::min(X.rows, std::clamp(NUMBERS / X.columns, LEAST_ROWS, MOST_ROWS));
     std::vector<const T*> rows(count);
-    for (std::size_t i = 0; i < count; ++i) rows[i] = X.row(i * X.rows / count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t begin = i * X.rows / count, end = (i + 1) * X.rows / count;
+        rows[i] = X.row(begin + random_bits(0, 0, i) % (end - begin));
+    }
     return rows;
 }
 
@@ -121,38 +127,46 @@ double typical_size(const std::vector<const T*>& rows, const std::vector<double>
     return median(sizes);
 }
 
+/// Where most rows lie, and how far from there: the root of the median of |x - mean|^2.
+struct Middle {
+    std::vector<double> mean;  // or the medians of the columns
+    double size;
+};
+
 /// The medians of the columns where far rows have drawn the mean away from most others, which lie around those; else
 /// the mean. `largest`: of |x_p - mean_p|.
 template <class T>
-std::vector<double> centre_of_most(const Context& context, MatrixView<const T> X, const std::vector<double>& mean,
-                                   double largest) {
+Middle middle_of_most(const Context& context, MatrixView<const T> X, std::vector<double> mean, double largest) {
     constexpr double FAR_AWAY = 64, NEARER = 0.25;  // of squared distances
-    if (X.rows == 0 || X.columns == 0) return mean;
+    if (X.rows == 0 || X.columns == 0) return {std::move(mean), largest};
     const auto rows = typical_rows(X);
     const double size = typical_size(rows, mean);
-    if (!(largest * largest > FAR_AWAY * size)) return mean;
-    std::vector<double> middle(X.columns);
+    if (!(largest * largest > FAR_AWAY * size)) return {std::move(mean), std::sqrt(size)};
+    std::vector<double> medians(X.columns);
     parallel_for(context, X.columns, [&](std::size_t p, Worker& worker) {
         std::vector<double> column;
         for (const T* x : rows) column.push_back(x[p]);
-        middle[p] = median(column);
+        medians[p] = median(column);
         worker.check_after(rows.size());
     });
-    return typical_size(rows, middle) < NEARER * size ? middle : mean;
+    const double around = typical_size(rows, medians);
+    if (around < NEARER * size) return {std::move(medians), std::sqrt(around)};
+    return {std::move(mean), std::sqrt(size)};
 }
 
-/// The frame around most points in which the largest coordinate lies between 1 and 2, far from float32's limits.
+/// The frame around most points in which the largest coordinate lies between 1 and 2, far from float32's limits; or, if
+/// that would leave nothing of most points' squares, the size of most.
 template <class T>
 Frame find_frame(const Context& context, MatrixView<const T> X) {
-    Frame frame{column_means(context, X)};
-    double most = largest_entry(context, X, frame.mean.data());
-    std::vector<double> centre = centre_of_most(context, X, frame.mean, most);
-    if (centre != frame.mean) {
-        frame.mean = std::move(centre);
-        most = largest_entry(context, X, frame.mean.data());
-    }
-    if (most > 0) frame.scale = std::ldexp(1.0, std::min(-std::ilogb(most), 1023));
-    return frame;
+    constexpr double ALL_IN_RANGE = 1e12;  // times the size of most
+    // With a larger scale, scores would know more digits of small squares than distances in T do, whose ties they break.
+    constexpr double LEAST = std::is_same_v<T, float> ? 0x1p-16 : 0x1p-400;
+    std::vector<double> mean = column_means(context, X);
+    double most = largest_entry(context, X, mean.data());
+    auto [centre, size] = middle_of_most(context, X, mean, most);
+    if (centre != mean) most = largest_entry(context, X, centre.data());
+    const double unit = most > ALL_IN_RANGE * size ? std::max(size, std::min(most, LEAST)) : most;
+    return {std::move(centre), unit > 0 ? std::ldexp(1.0, std::min(-std::ilogb(unit), 1023)) : 1};
 }
 
 }  // namespace lowfold

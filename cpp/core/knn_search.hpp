@@ -13,6 +13,7 @@ namespace lowfold {
 template <class T, class Engine, class Operation>
 struct CellIndex<T, Engine, Operation>::Batch {
     static constexpr bool WIDE = std::is_same_v<Engine, FloatEngine<Operation>>;  // bytes take a quarter of the room
+    static constexpr float MOVED = Engine::INNER ? 0.9 * FAR * FAR : 0.9 * FAR;   // the size of queries out of range
 
     const CellIndex& index;
     const Request<T>& request;
@@ -71,6 +72,8 @@ struct CellIndex<T, Engine, Operation>::Batch {
             worker->check_after(index.dimensions_);
         };
         rows.assign(count, read);
+        for (std::size_t i = 0; i < count; ++i)
+            if (rows.sizes[i] > MOVED) rows.sizes[i] = INFINITE;  // every point is a candidate
         candidates.reset(count, rows.sizes.data(), error, Engine::relative(index.dimensions_));
         if (index.cells() > 1) score_centroids(count, read);
         if (!everywhere) find_home(count, home);

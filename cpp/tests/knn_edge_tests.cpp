@@ -63,6 +63,31 @@ void queries_far_away_get_what_exact_distances_say() {
     }
 }
 
+/// Some points so far out that their coordinates have no room in float32 beside those of the others.
+template <class T>
+void points_of_any_size_get_what_exact_distances_say() {
+    constexpr std::size_t N = 240;
+    const double largest = std::is_same_v<T, float> ? 1e17 : 1e60;
+    for (const Kind& kind : KINDS)
+        for (const double size : {1.0, 1e-9}) {
+            if (kind.metric == Metric::cosine && size < 1) continue;
+            auto X = make_points<T>(kind, Shape::clustered, N, 5);
+            auto Q = make_points<T>(kind, Shape::clustered, 30, 5, 9);
+            for (auto* data : {&X, &Q})
+                for (std::size_t i = 0; kind.metric != Metric::cosine && i < data->rows; ++i)
+                    for (std::size_t p = 0; p < 5; ++p)
+                        data->row(i)[p] *=
+                            static_cast<T>(i % 23 == 3 ? std::pow(largest, (1 + i % 4 * 0.5) / 2.5) : size);
+            const auto index = make_index(Context{2, {}}, X.view(), kind, 6);
+            for (const std::size_t k : {std::size_t{1}, std::size_t{8}, N - 1}) {
+                const auto what = text(kind.name, ", others of size ", size, ", k = ", k);
+                expect_exact(search(*index, N, Question<T>{.k = k}), brute_force(kind.metric, X, k), what);
+                expect_exact(search(*index, N, Question<T>{.k = k, .queries = &Q}), brute_force(kind.metric, X, k, &Q),
+                             what);
+            }
+        }
+}
+
 /// x close to its centroid, the cell's edge as far as the last neighbour, all far from the origin.
 template <class T>
 void long_cells_far_from_the_origin_lose_nothing() {
@@ -190,6 +215,10 @@ constexpr Test TESTS[] = {
      queries_far_away_get_what_exact_distances_say<float>},
     {"knn: queries far away get what exact distances say (double)",
      queries_far_away_get_what_exact_distances_say<double>},
+    {"knn: points of any size get what exact distances say (float)",
+     points_of_any_size_get_what_exact_distances_say<float>},
+    {"knn: points of any size get what exact distances say (double)",
+     points_of_any_size_get_what_exact_distances_say<double>},
     {"knn: long cells far from the origin lose nothing (float)", long_cells_far_from_the_origin_lose_nothing<float>},
     {"knn: long cells far from the origin lose nothing (double)", long_cells_far_from_the_origin_lose_nothing<double>},
     {"knn: what was needed is a number at any scale", what_was_needed_is_a_number_at_any_scale},

@@ -98,6 +98,9 @@ void frame_is_around_most_points_whatever_the_others_are() {
     const Frame frame = find_frame(Context{2, {}}, X.view());
     for (const double c : frame.mean) expect(std::abs(c) < 1, text("centre at ", c, ", the mean is at 10,000"));
     expect(find_frame(Context{3, {}}, X.view()).mean == frame.mean, "the same on three threads");
+    X.row(7)[0] = static_cast<T>(1e16);  // one squared would leave nothing of the others' squares
+    const Frame beyond = find_frame(Context{2, {}}, X.view());
+    expect(beyond.scale > plain.scale / 8 && beyond.scale < plain.scale * 8, text("most are ", beyond.scale, " times"));
 }
 
 template <class T>

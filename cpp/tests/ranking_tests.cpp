@@ -52,6 +52,21 @@ void candidates_come_by_distance_and_index() {
     }
 }
 
+void queries_of_a_wider_type_are_measured_in_it() {
+    const auto X = make_data<float>(Shape::lattice, 60, 5);
+    const auto queries = make_data<double>(Shape::random, 20, 5, 2);
+    Data<double> wide(60, 5);
+    std::copy(X.values.begin(), X.values.end(), wide.values.begin());
+    const auto lists = turned_lists(20, 60);
+    std::vector<std::int32_t> indices(20 * 60), wanted(20 * 60);
+    std::vector<double> distances(20 * 60), lengths(20 * 60);
+    const CandidateLists<double, float> mixed{X.view(), queries.view(), {lists.data(), 20, 60}};
+    rank_candidates(Context{2}, Metric::euclidean, mixed, indices.data(), distances.data());
+    const CandidateLists<double> same{wide.view(), queries.view(), {lists.data(), 20, 60}};
+    rank_candidates(Context{2}, Metric::euclidean, same, wanted.data(), lengths.data());
+    expect(indices == wanted && distances == lengths, "as among points of the wider type");
+}
+
 template <class T>
 void neither_order_nor_threads_change_a_bit() {
     const auto X = make_data<T>(Shape::clustered, 300, 9);
@@ -73,6 +88,7 @@ constexpr Test TESTS[] = {
     {"ranking: zeros behind rows change no bit (double)", zeros_behind_rows_change_no_bit<double>},
     {"ranking: candidates come by distance and index (float)", candidates_come_by_distance_and_index<float>},
     {"ranking: candidates come by distance and index (double)", candidates_come_by_distance_and_index<double>},
+    {"ranking: queries of a wider type are measured in it", queries_of_a_wider_type_are_measured_in_it},
     {"ranking: neither order nor threads change a bit (float)", neither_order_nor_threads_change_a_bit<float>},
     {"ranking: neither order nor threads change a bit (double)", neither_order_nor_threads_change_a_bit<double>},
 };

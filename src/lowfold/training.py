@@ -23,7 +23,7 @@ class TrainingRows:
 
     def __init__(self, values: Any, threads: int) -> None:
         self._values = values
-        self._prints = _fingerprints(values, threads)
+        self._prints = fingerprints(values, threads)
         self._order = np.argsort(self._prints, kind="stable")  # of equal rows the first one is found
 
     @property
@@ -43,14 +43,14 @@ class TrainingRows:
 
     def find(self, new: Any, threads: int) -> NDArray[np.intp]:
         """For each new row the number of the training row with the same values, or -1."""
-        prints = _fingerprints(new, threads)
+        prints = fingerprints(new, threads)
         pieces = range(0, len(prints), ROWS_AT_ONCE)
         at = np.empty(len(prints), np.intp)
         for rows in (slice(begin, begin + ROWS_AT_ONCE) for begin in pieces):
             at[rows] = np.searchsorted(self._prints, prints[rows], sorter=self._order)
         candidates = self._order[np.minimum(at, len(self._order) - 1)]
         known = np.flatnonzero(self._prints[candidates] == prints)
-        equal = known[_equal_rows(new[known], self._values[candidates[known]])]
+        equal = known[equal_rows(new[known], self._values[candidates[known]])]
         found = np.full(new.shape[0], -1, np.intp)
         found[equal] = candidates[equal]
         return found
@@ -66,7 +66,8 @@ class TrainingRows:
         return first
 
 
-def _fingerprints(values: Any, threads: int) -> NDArray[np.uint64]:
+def fingerprints(values: Any, threads: int) -> NDArray[np.uint64]:
+    """64 bits of each row, dense or sparse: the same for equal rows, and seldom for others."""
     if not issparse(values):
         return np.asarray(native.kernels.fingerprints(np.ascontiguousarray(values), threads))
     rows = csr_array(values)
@@ -81,7 +82,8 @@ def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=8).digest()
 
 
-def _equal_rows(a: Any, b: Any) -> NDArray[np.bool_]:
+def equal_rows(a: Any, b: Any) -> NDArray[np.bool_]:
+    """Which rows of a equal those of b."""
     if issparse(a):
         return np.asarray((csr_array(a) != csr_array(b)).sum(axis=1) == 0).ravel()
     return np.asarray(((a == b) | ((a != a) & (b != b))).all(axis=1))  # a missing distance equals a missing one

@@ -11,11 +11,9 @@ import polars
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
-from scipy.spatial.distance import cdist
-from sklearn.neighbors import KNeighborsTransformer
 
 from conftest import ESTIMATORS, cloud, declared, dense, embed, in_short, model_of, place, same_bits
+from given import given_as, told_of
 from lowfold import LowfoldError, inputs
 
 
@@ -155,28 +153,12 @@ def test_unusable_data_are_refused_with_a_word_on_what_they_are(estimator, kind)
         fitted.transform(spoil(cloud()))
 
 
-def given_as(kind, X):
-    """(told, data): what tells a method of which kind the data are, and the points as such data."""
-    D = cdist(X, X)
-    missing = np.where(np.isclose(D, D.max()), np.nan, D)
-    return {
-        inputs.ROWS: ({}, X),
-        inputs.GAPS: ({"metric": "nan_euclidean"}, np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)),
-        inputs.SPARSE_ROWS: ({}, csr_array(np.where(X > 0, X, 0))),
-        inputs.DISTANCES: ({"metric": "precomputed"}, D),
-        inputs.PARTIAL: ({"metric": "precomputed"}, missing),
-        inputs.GRAPH: ({"metric": "precomputed"}, KNeighborsTransformer(n_neighbors=9).fit_transform(X)),
-        inputs.KERNEL: ({"kernel": "precomputed"}, X @ X.T),
-        inputs.AFFINITY: ({"metric": "affinity"}, np.exp(-D)),
-    }[kind]
-
-
 REFUSED = [(cls, kind) for cls in ESTIMATORS for kind in inputs.KINDS if kind not in cls.accepts]
 
 
 @pytest.mark.parametrize(("cls", "kind"), REFUSED, ids=[f"{cls.__name__}-{kind}" for cls, kind in REFUSED])
 def test_a_kind_of_data_that_a_method_does_not_take_is_refused_by_name(cls, kind):
-    told, data = given_as(kind, cloud())
+    told, data = told_of(kind), given_as(kind, cloud(), cloud())
     if not told.keys() <= declared(cls):  # a method without the parameter has no such data to speak of
         with pytest.raises(TypeError, match=rf"{cls.__name__}\b.* '{next(iter(told))}'"):
             model_of(cls, **told)

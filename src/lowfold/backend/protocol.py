@@ -88,7 +88,8 @@ class Kernels(ForceKernels, StressKernels, MetricKernels, Protocol):
     def rank_candidates(
         self, X: Floats, queries: Floats, candidates: Indices, metric: str, order: Indices | None, threads: int, /
     ) -> tuple[Indices, Floats]:
-        """(indices, distances) of each query's candidates, which are rows of X, nearest first.
+        """(indices, distances) of each query's candidates, which are rows of X, nearest first; float64 queries beside
+        float32 X are measured in float64.
 
         `order` names the queries so that those near each other follow each other: it changes nothing but the time.
         """

@@ -94,7 +94,8 @@ def _folders(controller: str, root: Path, groups: str) -> tuple[Path, ...]:
 
     In a container its own group may be the root of what it sees, whatever the name that it has outside.
     """
-    found, top = [], root / "sys/fs/cgroup"
+    found: list[Path] = []
+    top = root / "sys/fs/cgroup"
     for line in [*groups.splitlines(), f"0:{controller}:/", "0::/"]:
         _, names, path = line.split(":", 2)
         if names and controller not in names.split(","):

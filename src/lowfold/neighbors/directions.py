@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from lowfold.backend import native, resources
-from lowfold.neighbors.duplicates import rows_index
+from lowfold.neighbors.duplicates import rows_index, sparse_index
 from lowfold.neighbors.engines import Exact, resolve
 from lowfold.neighbors.interface import (
     NeighborIndex,
@@ -25,7 +26,7 @@ from lowfold.neighbors.interface import (
     with_rows,
     without_self,
 )
-from lowfold.neighbors.sparse_rows import SparseIndex, row_lengths
+from lowfold.neighbors.sparse_rows import row_lengths
 from lowfold.types import Floats, Neighbors
 
 # Distances below which the rounding of unit vectors to float32 may decide between two: |u - v| of a thousandth is off
@@ -53,7 +54,6 @@ class DirectionIndex(NeighborIndex):
         self._X = X
         self._centred = settings.metric == "correlation"
         self._threads = resources.thread_count(settings.n_jobs)
-        self._exact = isinstance(resolve(settings.search, *X.shape), Exact)
         units, has_direction = self._directions(X)
         if X.dtype == np.float32 and not issparse(X) and _variance(units, self._threads) < ALIKE:
             self._wide = True
@@ -61,7 +61,10 @@ class DirectionIndex(NeighborIndex):
         self._directed = np.flatnonzero(has_direction).astype(np.int32)
         self._undirected = np.flatnonzero(~has_direction).astype(np.int32)
         self._units = units if not len(self._undirected) else units[self._directed]
-        make = SparseIndex if issparse(X) else _dense_index
+        engine = Exact() if issparse(X) else resolve(settings.search, *self._units.shape)
+        self._exact = isinstance(engine, Exact)
+        make = sparse_index if issparse(X) else _dense_index
+        settings = dataclasses.replace(settings, search=engine)
         self._index = make(self._units, settings) if len(self._directed) else None
 
     def _directions(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:

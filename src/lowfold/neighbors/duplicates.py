@@ -1,42 +1,57 @@
 """Many equal rows: each distinct row is searched for once, and the answer is spread over its copies.
 
-A cell of m equal points would cost m^2 distances, all of them zero.
+A cell of m equal points would cost m^2 distances, all of them zero; among sparse rows, what is as far away as the last
+neighbour is measured one by one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.backend import native, resources, stopping
+from lowfold.backend import resources, stopping
 from lowfold.neighbors.interface import NeighborIndex, Settings, without_self
 from lowfold.neighbors.reduced import dense_index
+from lowfold.neighbors.samples import spread_points
+from lowfold.neighbors.sparse_rows import SPARE, SparseIndex
+from lowfold.training import equal_rows, fingerprints
 from lowfold.types import Floats, Neighbors
 
 LOOK = 2048  # rows looked at first: a group too small to show among them costs little
-MANY = 256  # equal rows from which it pays to keep one
+MANY, MANY_SPARSE = 256, SPARE  # equal rows from which it pays to keep one
 ROWS_AT_ONCE = 4096  # that are compared
 NUMBERS_AT_ONCE = 1 << 19  # neighbours that are spread: hundredths of a second
 
 
 def rows_index(X: Floats, metric: str, settings: Settings) -> NeighborIndex:
     """The index of dense rows under a metric that has a kernel."""
-    groups = equal_rows(X, resources.thread_count(settings.n_jobs))
-    return dense_index(X, metric, settings) if groups is None else DistinctIndex(X, groups, metric, settings)
+    groups = groups_of_equals(X, MANY, resources.thread_count(settings.n_jobs))
+    if groups is None:
+        return dense_index(X, metric, settings)
+    return DistinctIndex(X, groups, lambda rows: dense_index(rows, metric, settings))
+
+
+def sparse_index(X: Any, settings: Settings) -> NeighborIndex:
+    """The index of sparse rows under Euclid's metric and its kin."""
+    groups = groups_of_equals(X, MANY_SPARSE, resources.thread_count(settings.n_jobs))
+    if groups is None:
+        return SparseIndex(X, settings)
+    return DistinctIndex(X, groups, lambda rows: SparseIndex(rows, settings))
 
 
 class DistinctIndex(NeighborIndex):
     """The index of the distinct rows of X, with the copies of each."""
 
-    def __init__(self, X: Floats, groups: NDArray[np.intp], metric: str, settings: Settings) -> None:
-        self.n = len(X)
+    def __init__(self, X: Any, groups: NDArray[np.intp], make: Callable[[Any], Any]) -> None:
+        self.n = X.shape[0]
         self._group = groups
         self._members = np.argsort(groups, kind="stable").astype(np.int32)
         self._sizes = np.bincount(groups)
         self._begin = np.cumsum(self._sizes) - self._sizes
-        self._distinct = dense_index(X[self._members[self._begin]], metric, settings)
+        self._distinct = make(X[self._members[self._begin]])
 
     def _points_query(self, k: int) -> Neighbors:
         count = self._distinct.n
@@ -121,27 +136,27 @@ class DistinctIndex(NeighborIndex):
         )
 
 
-def equal_rows(X: Floats, threads: int) -> NDArray[np.intp] | None:
-    """The number of the group of equal rows that each row is in, or None if no group has many.
+def groups_of_equals(X: Any, many: int, threads: int) -> NDArray[np.intp] | None:
+    """The number of the group of equal rows that each row is in, or None if no group has so many.
 
     Groups are numbered by their first rows, so that ties by their number are ties by index.
     """
-    stride = max(1, len(X) // LOOK)
-    seen = native.kernels.fingerprints(np.ascontiguousarray(X[::stride]), threads)
-    if len(X) < MANY or len(np.unique(seen)) == len(seen):
+    n = X.shape[0]
+    seen = fingerprints(X[spread_points(n, LOOK)], threads)
+    if n < many or len(np.unique(seen)) == len(seen):
         return None
-    prints = native.kernels.fingerprints(X, threads)
+    prints = fingerprints(X, threads)
     _, first, groups, sizes = np.unique(prints, return_index=True, return_inverse=True, return_counts=True)
-    if sizes.max() < MANY or not _really_equal(X, first, groups):
+    if sizes.max() < many or not _really_equal(X, first, groups):
         return None
     number = np.empty(len(first), np.intp)
     number[np.argsort(first)] = np.arange(len(first))
     return number[groups]
 
 
-def _really_equal(X: Floats, first: NDArray[np.intp], groups: NDArray[np.intp]) -> bool:
+def _really_equal(X: Any, first: NDArray[np.intp], groups: NDArray[np.intp]) -> bool:
     """Whether each row equals the first of its group: equal fingerprints alone do not prove it."""
     return all(
-        np.array_equal(X[begin : begin + ROWS_AT_ONCE], X[first[groups[begin : begin + ROWS_AT_ONCE]]])
-        for begin in range(0, len(X), ROWS_AT_ONCE)
+        equal_rows(X[begin : begin + ROWS_AT_ONCE], X[first[groups[begin : begin + ROWS_AT_ONCE]]]).all()
+        for begin in range(0, X.shape[0], ROWS_AT_ONCE)
     )

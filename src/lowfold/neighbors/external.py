@@ -14,7 +14,7 @@ from lowfold.backend import resources
 from lowfold.backend.pieces import in_timed_pieces
 from lowfold.errors import DataError, ParameterError, warn
 from lowfold.neighbors import trees
-from lowfold.neighbors.interface import NeighborIndex, Settings, read_queries, without_self
+from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, without_self
 from lowfold.types import Floats, Indices, Neighbors
 
 # Trees rely on the triangle inequality. scikit-learn builds them for dissimilarities without it too (Bray-Curtis, a
@@ -58,6 +58,11 @@ class ExternalIndex(NeighborIndex):
         some._search = some._search_among(some._X)
         return some
 
+    @property
+    def dtype(self) -> Any:
+        """The type of the distances."""
+        return self._X.dtype
+
     def _search_among(self, X: Any) -> Any:
         # Here, not at the top: it takes longer to import than all of Lowfold.
         from sklearn.neighbors import NearestNeighbors
@@ -85,7 +90,7 @@ class ExternalIndex(NeighborIndex):
         return without_self(self._nearest(self._X[points], k + 1), points)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self._nearest(read_queries(X, self._X, self._threads, self._metric), k)
+        return self._nearest(given_queries(X, self._X, self._threads, self._metric), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
         distances, indices = self._measured(X, min(k + 1, self.n))

@@ -8,13 +8,12 @@ from typing import Any
 from lowfold import inputs
 from lowfold.errors import ParameterError
 from lowfold.neighbors.directions import DirectionIndex
-from lowfold.neighbors.duplicates import rows_index
+from lowfold.neighbors.duplicates import rows_index, sparse_index
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.neighbors.external import ExternalIndex
 from lowfold.neighbors.interface import Metric, NeighborIndex, Settings, read_points
 from lowfold.neighbors.precomputed import DistanceIndex, GraphIndex
 from lowfold.neighbors.sharing import shared_index
-from lowfold.neighbors.sparse_rows import SparseIndex
 from lowfold.neighbors.whitening import LEARNING_METRICS, WhitenedIndex
 from lowfold.options import RandomState, validate
 
@@ -73,7 +72,7 @@ def _new_index(data: inputs.Data, settings: Settings) -> NeighborIndex:
     if settings.metric == "cosine" or (data.kind == inputs.ROWS and settings.metric in DIRECTION_METRICS):
         return DirectionIndex(data.values, settings)
     if data.kind == inputs.SPARSE_ROWS and settings.metric in ("euclidean", "sqeuclidean"):
-        return SparseIndex(data.values, settings)
+        return sparse_index(data.values, settings)
     return ExternalIndex(data.values, settings)
 
 

@@ -189,11 +189,6 @@ def read_distances(X: Any, among: Any) -> Any:
     return inputs.read(_Points("precomputed"), X, frozenset(inputs.NEIGHBOR_KINDS), fitting=False, among=among).values
 
 
-def read_queries(X: Any, points: Any, threads: int, metric: Metric = "euclidean") -> Any:
-    """`given_queries` in the type of the points."""
-    return given_queries(X, points, threads, metric).astype(points.dtype, copy=False)
-
-
 def given_queries(X: Any, points: Any, threads: int, metric: Metric = "euclidean") -> Any:
     """New rows for an index, sparse where its points are; the features must agree."""
     values = read_points(X, metric, threads, points.dtype).values

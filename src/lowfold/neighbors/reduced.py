@@ -16,17 +16,14 @@ from numpy.typing import NDArray
 from lowfold.backend import blas, native, resources
 from lowfold.neighbors.engines import Cells, resolve
 from lowfold.neighbors.interface import Settings
+from lowfold.neighbors.samples import SAMPLE, in_same_row, parts_of_sample, sample_points, share_found
 from lowfold.neighbors.spatial import (
     NOISE,
-    SAMPLE,
-    TESTED,
     Plan,
     RowsIndex,
     SpatialIndex,
     closest_rows,
-    in_same_row,
-    sample_points,
-    share_found,
+    lengths_of,
     unusual,
     usual_reach,
 )
@@ -45,6 +42,7 @@ INNER = ("euclidean", "sqeuclidean", "cosine")  # metrics that an orthogonal map
 ATTEMPTS = ((0.25, 1.0), (0.15, 0.5), (0.05, 0.1))
 MOST_KEPT = 8  # times k: with more candidates, all features from the first are quicker
 DEEP = 16  # times k: candidates among which true neighbours are looked for at first
+NUMBERS_AT_ONCE = 1 << 23  # of candidates, many times as many as neighbours, and of copied rows: tens of megabytes
 TRUTH_SHARE = 0.02  # of all pairs, that may be looked at for the true neighbours of the sample
 
 
@@ -137,23 +135,31 @@ class ReducedIndex(RowsIndex):
         plan = self._plans[k]
         if plan is None:
             return self._in_all_features().nearest(queries, k)
-        inside = None if queries is None else self._space.coordinates(queries, self._threads)
-        candidates, _ = self._inner.search(plan.inner, plan.kept, inside)
-        if queries is None:
-            found, distances = self._ranked(self._X, candidates, k, self._inner.order())
-        else:
-            found, distances = self._ranked(queries, candidates, k)
-            far = unusual(distances, plan.usual)
-            if len(far):
-                whole = self._in_all_features()
-                found[far], distances[far] = whole.search(whole.certain(), k, queries[far])
+        rows = self._inner.order() if queries is None else np.arange(len(queries), dtype=np.int32)
+        found, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k), self._X.dtype)
+        step = max(1, NUMBERS_AT_ONCE // max(plan.kept, self._X.shape[1]))
+        for part in (rows[begin : begin + step] for begin in range(0, len(rows), step)):
+            if queries is None:
+                found[part], distances[part] = self._among_points(plan, part, k)
+            else:
+                found[part], distances[part] = self._among_new(plan, queries[part], k)
         return Neighbors(found, distances, self.n, plan.recall)
 
-    def _ranked(
-        self, queries: Floats, candidates: Indices, k: int, order: Indices | None = None
-    ) -> tuple[Indices, Floats]:
+    def _among_new(self, plan: ReducedPlan, queries: Floats, k: int) -> tuple[Indices, Floats]:
+        inside = self._space.coordinates(queries, self._threads)
+        found, distances = self._ranked(queries, self._inner.search(plan.inner, plan.kept, inside)[0], k)
+        far = unusual(distances, plan.usual)
+        if len(far):
+            whole = self._in_all_features()
+            found[far], distances[far] = whole.search(whole.certain(), k, queries[far])
+        return found, distances
+
+    def _among_points(self, plan: ReducedPlan, points: Indices, k: int) -> tuple[Indices, Floats]:
+        return self._ranked(self._X[points], self._inner.search(plan.inner, plan.kept, subset=points)[0], k)
+
+    def _ranked(self, queries: Floats, candidates: Indices, k: int) -> tuple[Indices, Floats]:
         """The nearest k of the candidates."""
-        ranked = native.kernels.rank_candidates(self._X, queries, candidates, self._metric, order, self._threads)
+        ranked = native.kernels.rank_candidates(self._X, queries, candidates, self._metric, None, self._threads)
         return np.ascontiguousarray(ranked[0][:, :k]), np.ascontiguousarray(ranked[1][:, :k])
 
     def _in_all_features(self) -> SpatialIndex:
@@ -164,22 +170,20 @@ class ReducedIndex(RowsIndex):
     def _calibrated(self, k: int) -> ReducedPlan | None:
         """The fewest candidates that give the recall on one part of a sample and keep it on the other."""
         target = self._engine.recall if isinstance(self._engine, Cells) else 1.0
-        sample = sample_points(self.n, self._seed)
+        sample, (tested, told, fitted) = sample_points(self.n, self._seed, SAMPLE), parts_of_sample(self.n)
         truth = self._truth(sample, k) if MOST_KEPT * k < self.n else None
         if truth is None:
             return None
-        true, ranks = truth
-        tested, missed = sample[:TESTED], 1 - target
+        (true, ranks), missed = truth, 1 - target
         for share, inner_missed in ATTEMPTS:
-            kept = max(k, 1 + int(np.quantile(ranks[TESTED:], 1 - share * missed, method="higher")))
+            kept = max(k, 1 + int(np.quantile(ranks[fitted], 1 - share * missed, method="higher")))
             if kept > MOST_KEPT * k:
                 break
-            inner = self._inner.plan(kept, 1 - inner_missed * missed)
-            candidates, _ = self._inner.search(inner, kept, subset=tested)
-            found, distances = self._ranked(self._X[tested], candidates, k)
-            recall = share_found(found, true[:TESTED])
-            if recall >= target + NOISE * missed:
-                return ReducedPlan(kept, inner, recall, usual_reach(distances))
+            plan = ReducedPlan(kept, self._inner.plan(kept, 1 - inner_missed * missed), 0.0)
+            found, distances = self._among_points(plan, sample[tested], k)
+            if share_found(found, true[tested]) >= target + NOISE * missed:
+                recall = share_found(self._among_points(plan, sample[told], k)[0], true[told])
+                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
         return None
 
     def _truth(self, sample: Indices, k: int) -> tuple[Indices, NDArray[np.intp]] | None:
@@ -197,7 +201,7 @@ class ReducedIndex(RowsIndex):
             candidates, inside = self._inner.search(self._inner.certain(), deep, subset=sample[pending])
             true[pending], distances = self._ranked(self._X[sample[pending]], candidates, k)
             ranks[pending] = places(true[pending], candidates)
-            known = (inside[:, -1] >= _euclidean(distances[:, -1], self._metric)) | (deep == self.n - 1)
+            known = (inside[:, -1] >= lengths_of(distances[:, -1], self._metric)) | (deep == self.n - 1)
             pending, deep = pending[~known], min(4 * deep, self.n - 1)
             if 2 * len(pending) > len(sample):
                 return None  # the subspace says too little
@@ -231,10 +235,3 @@ class ReducedPlan:
 def places(chosen: Indices, candidates: Indices) -> NDArray[np.intp]:
     """In each row, the ascending places of the chosen among the candidates, all of which are different."""
     return np.nonzero(in_same_row(candidates, chosen))[1].reshape(chosen.shape)
-
-
-def _euclidean(distances: Floats, metric: str) -> Floats:
-    """The Euclidean distances that belong to those of a metric."""
-    if metric == "cosine":
-        return np.sqrt(2 * distances)
-    return np.sqrt(distances) if metric == "sqeuclidean" else distances

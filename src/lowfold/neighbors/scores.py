@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lowfold.backend import native
+from lowfold.neighbors.samples import spread_points
 from lowfold.types import Floats
 
 BYTES, PRODUCTS, DIFFERENCES = "bytes", "products", "differences"
@@ -26,7 +27,7 @@ def fitting_scores(X: Floats, threads: int, *, bytes_too: bool) -> str:
     """The first of bytes, products and differences by which most points are told from their nearest."""
     if len(X) < LEAST_POINTS:
         return BYTES if bytes_too else PRODUCTS
-    rows = X[np.arange(AMONG) * len(X) // AMONG].astype(np.float64)
+    rows = X[spread_points(len(X), AMONG)].astype(np.float64)
     asked = np.ascontiguousarray(rows[::EACH])
     apart = native.kernels.cross_distances(asked, rows, threads)
     apart[apart == 0] = np.inf  # of a point itself, and of others that equal it

@@ -59,17 +59,22 @@ class SparseIndex(ExternalIndex):
             reach = np.partition(lengths, k - 1, axis=1)[:, k - 1] * (1 + 4 * np.finfo(self._X.dtype).eps)
             # Of a row no farther than the k-th, whose own length is at most |x| + reach.
             doubt = (self._most_entries + 8) * np.finfo(float).eps * np.square(2 * size + reach)
-            for row in np.flatnonzero(np.square(scores[:, -1]) <= np.square(reach) + doubt):
+            doubtful = np.flatnonzero(np.square(scores[:, -1]) <= np.square(reach) + doubt)
+            step = max(1, NUMBERS_AT_ONCE // self.n)
+            for rows in (doubtful[begin : begin + step] for begin in range(0, len(doubtful), step)):
                 pieces.check()
-                near = self._near(X[row : row + 1], np.square(reach[row]) + doubt[row])
-                own = self._lengths(X[row : row + 1], near)
-                distances[row], indices[row] = (values[0] for values in self._first(own, near, k))
+                distances[rows], indices[rows] = self._among_near(X[rows], np.square(reach[rows]) + doubt[rows], k)
         return distances, indices
 
-    def _near(self, x: Any, most: float) -> Indices:
-        """Every row whose squared distance may be at most this, by scikit-learn's sums."""
-        scores, order = self._search.kneighbors(x, self.n)
-        return np.sort(order[:, np.square(scores[0]) <= most], axis=1)
+    def _among_near(self, X: Any, most: NDArray[np.float64], k: int) -> tuple[Floats, Indices]:
+        """(distances, indices) of the k nearest among all whose squared distance may be at most this, by such sums."""
+        from sklearn.metrics.pairwise import euclidean_distances
+
+        row, column = np.nonzero(euclidean_distances(X, self._X.astype(np.float64), squared=True) <= most[:, None])
+        distances = self._as_distances(self._pair_lengths(X, row, column))
+        order = np.lexsort((column, distances, row))
+        chosen = order[np.searchsorted(row, np.arange(X.shape[0]))[:, None] + np.arange(k)]
+        return distances[chosen], column[chosen].astype(np.int32)
 
     def _first(self, lengths: NDArray[np.float64], found: Indices, k: int) -> tuple[Floats, Indices]:
         """The first k by distance, in the type of the points, and index."""
@@ -83,13 +88,18 @@ class SparseIndex(ExternalIndex):
 
     def _lengths(self, X: Any, found: Indices) -> NDArray[np.float64]:
         """|x_i - y_j| for each j in row i of those found."""
-        row, column = np.repeat(np.arange(X.shape[0]), found.shape[1]), found.ravel()
+        row = np.repeat(np.arange(X.shape[0]), found.shape[1])
+        return self._pair_lengths(X, row, found.ravel()).reshape(found.shape)
+
+    def _pair_lengths(self, X: Any, row: NDArray[np.intp], column: NDArray[Any]) -> NDArray[np.float64]:
+        """|x_i - y_j| for pairs of i and j."""
         lengths = np.empty(len(column))
         step = max(1, NUMBERS_AT_ONCE // max(1, 2 * self._most_entries))
         for begin in range(0, len(column), step):
+            pieces.check()
             pairs = slice(begin, begin + step)
             lengths[pairs] = row_lengths(csr_matrix(X[row[pairs]] - self._X[column[pairs]].astype(np.float64)))
-        return lengths.reshape(found.shape)
+        return lengths
 
 
 def row_lengths(differences: Any) -> NDArray[np.float64]:

@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from lowfold.backend import native, resources
 from lowfold.neighbors.engines import Cells, resolve
 from lowfold.neighbors.interface import (
+    EQUAL,
     NeighborIndex,
     Settings,
     first_of,
     given_queries,
     nearest_rounded,
+    rounded,
     some_of,
     with_rows,
 )
+from lowfold.neighbors.samples import SAMPLE, parts_of_sample, sample_points, share_found
 from lowfold.neighbors.scores import BYTES, PRODUCTS, fitting_scores
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
@@ -36,13 +39,10 @@ BYTES_FROM = 16  # dimensions from which 8-bit scores are faster than float32 on
 # dimensions, worst cases with the dimensions: BYTE_SHARE / sqrt(d) is about one standard deviation.
 BYTE_SHARE = 0.15
 CERTAIN = 6  # times that: no score is off by so much
-SAMPLE = 1024  # points whose true neighbours set the reach of the search, and (the first of them) test it
-TESTED = 384
 SEEN = 16  # roundings of a distance, by which that of a new row may move it, and those of a sum of squares do
 ROWS_AT_ONCE = 4096  # that are compared
 NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
 USUAL = 0.99  # of the tested points have their last neighbour as near as a new row's has to be to be one of their kind
-SAMPLE_STREAM = 1 << 32  # of the random numbers: apart from those that the cells use
 # Attempts at the recall before the search becomes exact: the share of what may be missed that is left to the reach, and
 # a factor on the allowance for the scores' errors. The search sees a little more than the sample counts, since its
 # radius only shrinks to the last distance, and a little less, since scores err: the first attempt is mostly right.
@@ -68,35 +68,56 @@ class RowsIndex(NeighborIndex):
         if given.dtype == self._X.dtype:
             return self.nearest(given, k)
         rows = given.astype(self._X.dtype)
-        found = self.nearest(rows, min(k + self._is_exact, self.n))  # one more, to see whether it might be the last
-        moved = self._moved(given, rows, found.distances)
-        found = first_of(found, k)
+        found = self.nearest(rows, min(k + EQUAL, self.n) if self._is_exact else k)
+        off = self._distances_moved(given, rows)
+        moved = self._moved(off, found.distances[:, : k + self._is_exact])
+        nearest = first_of(found, k)
         if not len(moved):
-            return found
-        settings = Settings(search="exact", n_jobs=self._threads)
-        wide = SpatialIndex(self._X.astype(np.float64), self._metric, settings)
-        # Rounded at the end, not at the beginning.
-        own = nearest_rounded(
-            lambda rows, wanted: wide.nearest(some_of(given[moved], rows), wanted), k, self.n, self._X.dtype
-        )
-        return with_rows(found, moved, own)
+            return nearest
+        own, undecided = self._measured_anew(given[moved], off[moved], some_rows(found, moved), k)
+        if len(undecided):
+            own = with_rows(own, undecided, self._in_wider_type(given[moved[undecided]], k))
+        return with_rows(nearest, moved, own)
 
     @property
     @abstractmethod
     def _is_exact(self) -> bool: ...
 
-    def _moved(self, given: Floats, rows: Floats, distances: Floats) -> NDArray[np.intp]:
-        """Rows that the type of the points has no room for: rounding them is seen in their distances, or may have
-        exchanged two of their neighbours in an exact search."""
+    def _distances_moved(self, given: Floats, rows: Floats) -> NDArray[np.float64]:
+        """How far each row is moved by the type of the points."""
         parts = (slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(rows), ROWS_AT_ONCE))
         order = {"manhattan": 1, "chebyshev": np.inf}.get(self._metric, 2)
-        off = np.concatenate([np.linalg.norm(given[part] - rows[part], order, axis=1) for part in parts])
-        distances = (np.sqrt(distances) if self._metric == "sqeuclidean" else distances).astype(np.float64)
-        rounding = SEEN * np.finfo(rows.dtype).eps * distances
+        return np.concatenate([np.linalg.norm(given[part] - rows[part], order, axis=1) for part in parts])
+
+    def _moved(self, off: NDArray[np.float64], distances: Floats) -> NDArray[np.intp]:
+        """Rows that the type of the points has no room for: rounding them is seen in their distances, or may have
+        exchanged two of their neighbours in an exact search."""
+        distances = lengths_of(distances, self._metric).astype(np.float64)
+        rounding = SEEN * np.finfo(self._X.dtype).eps * distances
         moved = off > rounding[:, 0]
         if self._is_exact:
             moved |= np.diff(distances, axis=1).min(axis=1, initial=np.inf) < 2 * off + rounding[:, -1]
         return np.flatnonzero(moved & (off > 0))
+
+    def _measured_anew(
+        self, given: Floats, off: NDArray[np.float64], found: Neighbors, k: int
+    ) -> tuple[Neighbors, NDArray[np.intp]]:
+        """(the nearest k of those found for the moved rows, as they are; those of them that may have nearer ones)."""
+        ranked = native.kernels.rank_candidates(self._X, given, found.indices, self._metric, None, self._threads)
+        nearest = first_of(rounded(Neighbors(*ranked, self.n, found.recall), self._X.dtype), k)
+        if not self._is_exact or found.k == self.n:
+            return nearest, np.zeros(0, np.intp)
+        # No other point is nearer to the moved row than its last neighbour, nor to the row itself than that less `off`.
+        eps = SEEN * np.finfo(self._X.dtype).eps
+        last = lengths_of(found.distances[:, -1], self._metric).astype(np.float64) * (1 - eps) - off
+        return nearest, np.flatnonzero(last <= lengths_of(nearest.distances[:, -1], self._metric) * (1 + eps))
+
+    def _in_wider_type(self, given: Floats, k: int) -> Neighbors:
+        """The nearest k by distances in the type of the rows, which are rounded at the end, not at the beginning."""
+        wide = SpatialIndex(self._X.astype(given.dtype), self._metric, Settings(search="exact", n_jobs=self._threads))
+        return nearest_rounded(
+            lambda rows, wanted: wide.nearest(some_of(given, rows), wanted), k, self.n, self._X.dtype
+        )
 
 
 class SpatialIndex(RowsIndex):
@@ -184,17 +205,18 @@ class SpatialIndex(RowsIndex):
         return dataclasses.replace(EXACT, in_bytes=False) if plan is None else plan
 
     def _calibrated(self, k: int, target: float, *, in_bytes: bool) -> Plan | None:
-        sample = sample_points(self.n, self._seed)
+        tested, told, fitted = parts_of_sample(self.n)
+        sample = sample_points(self.n, self._seed, SAMPLE)
         k_sample = min(k, self.n - 1)
         caution = self._deviation() if in_bytes else 1.0
         index = self._scored(in_bytes)
         true, needed = index.calibrate(sample, k_sample, min(1.0, CERTAIN * caution), self._threads)
         for share, factor in ATTEMPTS:
-            alpha = float(np.quantile(needed[TESTED:], 1 - share * (1 - target), method="higher"))
+            alpha = float(np.quantile(needed[fitted], 1 - share * (1 - target), method="higher"))
             plan = Plan(alpha, min(1.0, factor * caution), 0.0, in_bytes=in_bytes)
-            found, distances = self.search(plan, k_sample, subset=sample[:TESTED])
-            recall = share_found(found, true[:TESTED])
-            if recall >= target + NOISE * (1 - target):
+            found, distances = self.search(plan, k_sample, subset=sample[tested])
+            if share_found(found, true[tested]) >= target + NOISE * (1 - target):
+                recall = share_found(self.search(plan, k_sample, subset=sample[told])[0], true[told])
                 return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
         return None
 
@@ -240,6 +262,18 @@ class Plan:
 EXACT = Plan(alpha=1.0, caution=1.0, recall=1.0)
 
 
+def lengths_of(distances: Floats, metric: str) -> Floats:
+    """The lengths of differences that belong to distances by a metric."""
+    if metric == "cosine":
+        return np.sqrt(2 * distances)
+    return np.sqrt(distances) if metric == "sqeuclidean" else distances
+
+
+def some_rows(found: Neighbors, rows: NDArray[np.intp]) -> Neighbors:
+    """The neighbours of some of the rows."""
+    return dataclasses.replace(found, indices=found.indices[rows], distances=found.distances[rows])
+
+
 def usual_reach(distances: Floats) -> float:
     """Of the distances to the neighbours of a sample, that to the last one which few exceed."""
     return float(np.quantile(distances[:, -1], USUAL, method="higher"))
@@ -262,21 +296,3 @@ def closest_rows(
     in_a, in_b = (in_few, in_many) if len(a) <= len(b) else (in_many, in_few)
     first = np.lexsort((in_b, in_a))[0]
     return int(a[in_a[first]]), int(b[in_b[first]]), float(shortest)
-
-
-def sample_points(n: int, seed: int, count: int = SAMPLE) -> Indices:
-    """Some of 0 .. n - 1 in random order, the same for a seed."""
-    bits = native.kernels.random_bits(seed, SAMPLE_STREAM, n)
-    some = np.argpartition(bits, count)[:count] if count < n else np.arange(n)  # a whole sort takes ten times as long
-    return some[np.lexsort((some, bits[some]))].astype(np.int32)
-
-
-def share_found(found: Indices, true: Indices) -> float:
-    """The mean share of each row of `true` that is in the same row of `found`."""
-    return float(in_same_row(true, found).mean())
-
-
-def in_same_row(a: Indices, b: Indices) -> NDArray[np.bool_]:
-    """Which entries of a are in the same row of b."""
-    apart = (max(int(a.max(initial=0)), int(b.max(initial=0))) + 1) * np.arange(len(a), dtype=np.int64)[:, None]
-    return np.isin(a + apart, b + apart)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from lowfold.backend import blas, native, resources
 from lowfold.backend.eigenpairs import eigenpairs
 from lowfold.errors import DataError
 from lowfold.neighbors.duplicates import rows_index
-from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries
+from lowfold.neighbors.engines import Exact, resolve
+from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, nearest_rounded, rounded, some_of
 from lowfold.options import seed_of
 from lowfold.types import Floats, Neighbors
 
@@ -79,6 +80,7 @@ class WhitenedIndex(NeighborIndex):
         self._whitening = Whitening(X, str(settings.metric), self._threads)
         self._rows = self._whitening.rows(X)
         self._index = rows_index(self._rows, "euclidean", self._settings)
+        self._is_exact = isinstance(resolve(settings.search, *self._rows.shape), Exact)
 
     def part(self, points: NDArray[np.intp]) -> WhitenedIndex:
         """What was learnt of all of them stays."""
@@ -88,26 +90,27 @@ class WhitenedIndex(NeighborIndex):
         return some
 
     def _points_query(self, k: int) -> Neighbors:
-        return self._typed(self._index.query(None, k))
+        index = self._index
+        return self._typed(
+            lambda rows, k: index.query(None, k) if rows is None else index.nearest_points(rows, k), k, self.n - 1
+        )
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self._typed(self._index.query(self._whitening.rows(given_queries(X, self._X, self._threads)), k))
+        given = self._whitening.rows(given_queries(X, self._X, self._threads))
+        return self._typed(lambda rows, k: self._index.query(some_of(given, rows), k), k, self.n)
 
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """As all neighbours here."""
-        found = self._index.nearest_points(points, k)
-        return None if found is None else self._typed(found)
+        return self._typed(lambda rows, k: self._index.nearest_points(some_of(points, rows), k), k, self.n - 1)
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
         """Among the rows in those coordinates."""
         return self._index.closest_pair(a, b)
 
-    def _typed(self, found: Neighbors) -> Neighbors:
+    def _typed(self, ask: Callable[[NDArray[np.intp] | None, int], Any], k: int, most: int) -> Neighbors:
         """Distances in the type of the points; those that become equal are ordered by index again."""
-        distances = found.distances.astype(self._X.dtype)
-        order = np.lexsort((found.indices, distances), axis=1)
-        indices = np.take_along_axis(found.indices, order, 1)
-        return Neighbors(indices, np.take_along_axis(distances, order, 1), self.n, found.recall)
+        dtype = self._X.dtype
+        return nearest_rounded(ask, k, most, dtype) if self._is_exact else rounded(ask(None, k), dtype)
 
 
 def _blocks(X: Floats) -> Iterator[NDArray[np.float64]]:
