@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lowfold.backend import blas, native, resources
 from lowfold.neighbors.engines import Cells, resolve
 from lowfold.neighbors.interface import Settings
-from lowfold.neighbors.samples import SAMPLE, in_same_row, parts_of_sample, sample_points, share_found
+from lowfold.neighbors.samples import SAMPLE, TESTED, in_same_row, sample_points, share_found
 from lowfold.neighbors.spatial import (
     NOISE,
     Plan,
@@ -170,19 +170,19 @@ class ReducedIndex(RowsIndex):
     def _calibrated(self, k: int) -> ReducedPlan | None:
         """The fewest candidates that give the recall on one part of a sample and keep it on the other."""
         target = self._engine.recall if isinstance(self._engine, Cells) else 1.0
-        sample, (tested, told, fitted) = sample_points(self.n, self._seed, SAMPLE), parts_of_sample(self.n)
+        sample = sample_points(self.n, self._seed, SAMPLE)
         truth = self._truth(sample, k) if MOST_KEPT * k < self.n else None
         if truth is None:
             return None
         (true, ranks), missed = truth, 1 - target
         for share, inner_missed in ATTEMPTS:
-            kept = max(k, 1 + int(np.quantile(ranks[fitted], 1 - share * missed, method="higher")))
+            kept = max(k, 1 + int(np.quantile(ranks[TESTED:], 1 - share * missed, method="higher")))
             if kept > MOST_KEPT * k:
                 break
             plan = ReducedPlan(kept, self._inner.plan(kept, 1 - inner_missed * missed), 0.0)
-            found, distances = self._among_points(plan, sample[tested], k)
-            if share_found(found, true[tested]) >= target + NOISE * missed:
-                recall = share_found(self._among_points(plan, sample[told], k)[0], true[told])
+            found, distances = self._among_points(plan, sample[:TESTED], k)
+            recall = share_found(found, true[:TESTED])
+            if recall >= target + NOISE * missed:
                 return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
         return None
 

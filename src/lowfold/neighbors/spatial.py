@@ -24,7 +24,7 @@ from lowfold.neighbors.interface import (
     some_of,
     with_rows,
 )
-from lowfold.neighbors.samples import SAMPLE, parts_of_sample, sample_points, share_found
+from lowfold.neighbors.samples import SAMPLE, TESTED, sample_points, share_found
 from lowfold.neighbors.scores import BYTES, PRODUCTS, fitting_scores
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
@@ -205,18 +205,17 @@ class SpatialIndex(RowsIndex):
         return dataclasses.replace(EXACT, in_bytes=False) if plan is None else plan
 
     def _calibrated(self, k: int, target: float, *, in_bytes: bool) -> Plan | None:
-        tested, told, fitted = parts_of_sample(self.n)
         sample = sample_points(self.n, self._seed, SAMPLE)
         k_sample = min(k, self.n - 1)
         caution = self._deviation() if in_bytes else 1.0
         index = self._scored(in_bytes)
         true, needed = index.calibrate(sample, k_sample, min(1.0, CERTAIN * caution), self._threads)
         for share, factor in ATTEMPTS:
-            alpha = float(np.quantile(needed[fitted], 1 - share * (1 - target), method="higher"))
+            alpha = float(np.quantile(needed[TESTED:], 1 - share * (1 - target), method="higher"))
             plan = Plan(alpha, min(1.0, factor * caution), 0.0, in_bytes=in_bytes)
-            found, distances = self.search(plan, k_sample, subset=sample[tested])
-            if share_found(found, true[tested]) >= target + NOISE * (1 - target):
-                recall = share_found(self.search(plan, k_sample, subset=sample[told])[0], true[told])
+            found, distances = self.search(plan, k_sample, subset=sample[:TESTED])
+            recall = share_found(found, true[:TESTED])
+            if recall >= target + NOISE * (1 - target):
                 return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
         return None
 
