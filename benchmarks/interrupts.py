@@ -58,7 +58,7 @@ FITS = (
     ("UMAP", FLOW, 1_000_000),
 )
 SEARCHES = (("exact", REDUCED, 70_000), ("cells", FLOW, 1_000_000), ("cells", MNIST, 70_000))
-# By scikit-learn: exactly, whatever the number of rows.
+# By scikit-learn, but the first: exactly, whatever the number of rows.
 METRICS = ("mahalanobis", "braycurtis", "canberra", "sparse cosine")
 
 

@@ -35,16 +35,17 @@ class Searcher:
     warms_up: bool = False
 
     def warm_up(self, X: Any, k: int, metric: str) -> None:
-        """A small call of the same type, so that compilation and starting threads are over."""
+        """Two small calls of the same type, so that compilation and starting threads are over."""
         if self.warms_up:
-            self.search(X[:WARM_ROWS], k, metric, {})
+            for _ in range(2):
+                self.search(X[:WARM_ROWS], k, metric, {})
 
 
 def lowfold_cells(X: Any, k: int, metric: str, setting: Setting) -> Found:
-    """Lowfold's approximate search as it comes."""
+    """Lowfold's search as it comes: exact where that takes but a moment."""
     import lowfold
 
-    found = lowfold.build_index(X, metric=metric, search=lowfold.Cells(**setting)).query(None, k)
+    found = lowfold.build_index(X, metric=metric, **setting).query(None, k)
     return Found(found.indices, found.recall)
 
 

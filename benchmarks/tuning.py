@@ -16,7 +16,7 @@ from judge import NeighborJudge
 from searchers import HNSW, IVF, NN_DESCENT, SEARCHERS, Setting, hnsw_index, ivf_index, unit_rows
 
 TARGET = 0.99
-BUDGET = 60.0  # seconds after which no further setting of a peer is tried
+BUDGET = 180.0  # seconds after which no further setting of a peer is tried
 TIMED_QUERIES = 4000  # queries from which the time of all is estimated
 ROWS_PER_CELL = 39  # faiss asks for at least so many to train on
 NPROBE = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
@@ -146,8 +146,8 @@ def _ivf_trials(contest: Contest) -> Iterator[Trial]:
 
 
 def _cell_counts(n: int) -> list[int]:
-    """From 128 to 1024 cells; fewer for few rows, more for very many."""
-    counts = (64, 128) if n < 20_000 else (128, 256, 512, 1024) if n < 500_000 else (512, 1024, 2048, 4096)
+    """From 64 to 1024 cells; fewer for few rows, more for very many."""
+    counts = (64, 128) if n < 20_000 else (64, 128, 256, 512, 1024) if n < 500_000 else (1024, 2048, 4096, 8192)
     return [count for count in counts if count * ROWS_PER_CELL <= n]
 
 

@@ -159,7 +159,8 @@ Middle middle_of_most(const Context& context, MatrixView<const T> X, std::vector
 template <class T>
 Frame find_frame(const Context& context, MatrixView<const T> X) {
     constexpr double ALL_IN_RANGE = 1e12;  // times the size of most
-    // With a larger scale, scores would know more digits of small squares than distances in T do, whose ties they break.
+    // With a larger scale, scores would know more digits of small squares than distances in T do, whose ties they
+    // break.
     constexpr double LEAST = std::is_same_v<T, float> ? 0x1p-16 : 0x1p-400;
     std::vector<double> mean = column_means(context, X);
     double most = largest_entry(context, X, mean.data());
