@@ -8,8 +8,10 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from conftest import cloud
+from conftest import LEVELS, cloud, same_bits
 from lowfold import TSNE, UMAP, Cells, DataError, Isomap, NeighborGraph, build_index
+from lowfold.backend import native
+from lowfold.backend.native import load
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
@@ -22,6 +24,24 @@ def test_outliers_do_not_make_a_query_depend_on_its_batch(metric, recall):
     together = index.query(queries, 10)
     alone = np.vstack([index.query(row[None], 10).indices for row in queries])
     np.testing.assert_array_equal(alone, together.indices)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_on_every_instruction_set_an_exact_search_has_the_same_bits_and_an_approximate_one_its_recall(
+    metric, monkeypatch
+):
+    X, new = (cloud(n, 20, seed=n, dtype=np.float32) for n in (6000, 400))
+    true = build_index(X, metric=metric, search="exact")
+    wanted = [true.query(rows, 10) for rows in (None, new)]
+    for level in LEVELS:
+        monkeypatch.setattr(native, "kernels", load(level))
+        exact, cells = (build_index(X, metric=metric, search=search) for search in ("exact", "cells"))
+        for rows, neighbors in zip((None, new), wanted, strict=True):
+            found, some = exact.query(rows, 10), cells.query(rows, 10)
+            assert same_bits(found.indices, neighbors.indices), level
+            assert same_bits(found.distances, neighbors.distances), level
+            assert (some.distances <= neighbors.distances[:, -1:]).mean() >= 0.985, level
+            assert some.recall >= 0.99, level
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])

@@ -107,7 +107,7 @@ class RowsIndex(NeighborIndex):
         nearest = first_of(rounded(Neighbors(*ranked, self.n, found.recall), self._X.dtype), k)
         if not self._is_exact or found.k == self.n:
             return nearest, np.zeros(0, np.intp)
-        # No other point is nearer to the moved row than its last neighbour, nor to the row itself than that less `off`.
+        # Where a row was moved to, no other point is nearer than the last one found; where it is, than that less `off`.
         eps = SEEN * np.finfo(self._X.dtype).eps
         last = lengths_of(found.distances[:, -1], self._metric).astype(np.float64) * (1 - eps) - off
         return nearest, np.flatnonzero(last <= lengths_of(nearest.distances[:, -1], self._metric) * (1 + eps))
