@@ -75,7 +75,7 @@ def rank_candidates(kernels, data):
     X, queries = data.rows(), data.rows(20, seed=1)
     candidates = np.random.default_rng(0).permuted(np.tile(np.arange(data.n, dtype=np.int32), (20, 1)), axis=1)
     candidates = np.ascontiguousarray(candidates[:, :12])
-    found = kernels.rank_candidates(X, queries, candidates, "euclidean", None, 2)
+    found = kernels.rank_candidates(X, queries, candidates, "euclidean", 2)
     return nearest(found, reference.rank_candidates(X, queries, candidates, "euclidean"), X, queries)
 
 

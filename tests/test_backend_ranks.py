@@ -91,12 +91,12 @@ def test_candidates_are_ranked_as_by_the_reference(kernels, metric, d, dtype):
     rng = np.random.default_rng(0)
     X, queries = (rng.integers(0, 4, (n, d)).astype(dtype) for n in (90, 30))  # many are equally far
     candidates = lists_of(90, 30, 40).copy()
-    indices, distances = kernels.rank_candidates(X, queries, candidates, metric, None, 2)
+    indices, distances = kernels.rank_candidates(X, queries, candidates, metric, 2)
     wanted, lengths = reference.rank_candidates(X, queries, candidates, metric)
     np.testing.assert_allclose(distances, lengths, rtol=1e-6)
     np.testing.assert_array_equal(indices, wanted)
-    wider = kernels.rank_candidates(X, queries.astype(np.float64) / 3, candidates, metric, None, 2)
-    among = kernels.rank_candidates(X.astype(np.float64), queries.astype(np.float64) / 3, candidates, metric, None, 2)
+    wider = kernels.rank_candidates(X, queries.astype(np.float64) / 3, candidates, metric, 2)
+    among = kernels.rank_candidates(X.astype(np.float64), queries.astype(np.float64) / 3, candidates, metric, 2)
     assert all(same_bits(a, b) for a, b in zip(wider, among, strict=True))
 
 
@@ -106,7 +106,7 @@ def test_ranked_candidates_have_the_bits_of_a_search(kernels, metric):
     index = kernels.Index32(X, metric, 4, "products", 0, 2)
     found = index.search(None, None, 12, 1.0, 1.0, 2)
     turned = np.ascontiguousarray(found[0][:, ::-1])
-    ranked = kernels.rank_candidates(X, X, turned, metric, index.order(), 3)
+    ranked = kernels.rank_candidates(X, X, turned, metric, 3)
     assert same_bits(ranked[0], found[0])
     assert same_bits(ranked[1], found[1])
     np.testing.assert_array_equal(np.sort(index.order()), np.arange(200))
@@ -115,14 +115,11 @@ def test_ranked_candidates_have_the_bits_of_a_search(kernels, metric):
 def test_candidates_that_do_not_fit_are_refused(kernels):
     X = np.ones((5, 3))
     right = np.zeros((5, 2), np.int32)
-    for queries, candidates, order, text in (
-        (np.ones((5, 2)), right, None, "features of X"),
-        (np.ones((4, 3)), right, None, "as many rows"),
-        (X, right + 5, None, "candidates must be rows of X"),
-        (X, right - 1, None, "candidates must be rows of X"),
-        (X, right, np.zeros(4, np.int32), "order must name"),
-        (X, right, np.full(5, 7, np.int32), "order must name"),
-        (X, right, np.zeros(5, np.int32), "order must name"),
+    for queries, candidates, text in (
+        (np.ones((5, 2)), right, "features of X"),
+        (np.ones((4, 3)), right, "as many rows"),
+        (X, right + 5, "candidates must be rows of X"),
+        (X, right - 1, "candidates must be rows of X"),
     ):
         with pytest.raises(ValueError, match=text):
-            kernels.rank_candidates(X, queries, candidates, "euclidean", order, 1)
+            kernels.rank_candidates(X, queries, candidates, "euclidean", 1)

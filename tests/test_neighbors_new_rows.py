@@ -99,6 +99,17 @@ def test_float64_copies_of_the_points_are_measured_anew_without_another_search(s
     assert share(found.indices, expected(D, 5)[0]) >= (1 if search == "exact" else 0.985)
 
 
+def test_an_approximate_search_keeps_its_recall_for_float64_rows_that_float32_has_no_room_for():
+    points = (1e6 + cloud(6000, 6)).astype(np.float32)
+    new = 1e6 + cloud(100, 6, seed=1)
+    found = build_index(points, search="cells").query(new, 5)
+    indices, distances = expected(cdist(new, points.astype(np.float64)), 5)
+    assert share(found.indices, indices) >= 0.985
+    assert (found.distances <= distances[:, -1:] * (1 + 1e-6)).mean() >= 0.985
+    alone = np.vstack([build_index(points, search="cells").query(row[None], 5).indices for row in new[:3]])
+    np.testing.assert_array_equal(alone, found.indices[:3])
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
 def test_float64_rows_beside_sparse_float32_points_are_measured_as_they_are(metric):
     X = np.where(cloud(200, 12) > 0.3, 1e3 + cloud(200, 12, seed=1), 0).astype(np.float32)

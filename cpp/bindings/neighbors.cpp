@@ -109,34 +109,22 @@ void bind_index(nb::module_& m, const char* name) {
         .def_prop_ro("cells", &PythonIndex<T>::cells);
 }
 
-/// Whether each of [0, size) is among the values once.
-bool is_order(const std::int32_t* values, std::size_t size) {
-    if (!all_below(size, values, size)) return false;
-    std::vector<char> seen(size);
-    return std::none_of(values, values + size, [&](std::int32_t v) { return std::exchange(seen[v], 1); });
-}
-
 template <class T, class P>
 void bind_ranking(nb::module_& m) {
-    m.def(
-        "rank_candidates",
-        [](const Matrix<P>& X, const Matrix<T>& queries, const Matrix<std::int32_t>& candidates,
-           const std::string& metric, const std::optional<Vector<std::int32_t>>& order, int threads) {
-            const std::size_t rows = queries.shape(0);
-            check_fit(queries.shape(1) == X.shape(1) && candidates.shape(0) == rows,
-                      "queries must have the features of X, and as many rows as there are lists of candidates");
-            check_fit(all_below(X.shape(0), candidates.data(), candidates.size()), "candidates must be rows of X");
-            check_fit(!order || (order->size() == rows && is_order(order->data(), rows)),
-                      "order must name each of the queries once");
-            auto indices = new_matrix<std::int32_t>(rows, candidates.shape(1));
-            auto distances = new_matrix<T>(rows, candidates.shape(1));
-            const CandidateLists<T, P> lists{view(X), view(queries), view(candidates), order ? order->data() : nullptr};
-            run(threads, [&](const Context& context) {
-                rank_candidates(context, metric_named(metric), lists, indices.data(), distances.data());
-            });
-            return std::tuple(std::move(indices), std::move(distances));
-        },
-        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
+    m.def("rank_candidates", [](const Matrix<P>& X, const Matrix<T>& queries, const Matrix<std::int32_t>& candidates,
+                                const std::string& metric, int threads) {
+        const std::size_t rows = queries.shape(0);
+        check_fit(queries.shape(1) == X.shape(1) && candidates.shape(0) == rows,
+                  "queries must have the features of X, and as many rows as there are lists of candidates");
+        check_fit(all_below(X.shape(0), candidates.data(), candidates.size()), "candidates must be rows of X");
+        auto indices = new_matrix<std::int32_t>(rows, candidates.shape(1));
+        auto distances = new_matrix<T>(rows, candidates.shape(1));
+        const CandidateLists<T, P> lists{view(X), view(queries), view(candidates)};
+        run(threads, [&](const Context& context) {
+            rank_candidates(context, metric_named(metric), lists, indices.data(), distances.data());
+        });
+        return std::tuple(std::move(indices), std::move(distances));
+    });
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ class Candidates {
         const float bound = bound_[row] = bound_of_wanted(row);
         const float reach = Engine::INNER ? std::max(2 * bound + size_[row], 0.0f) : bound;
         // With |y| <= |x| + D in engine.hpp's bracket, where D itself is only known up to the error; the last digits
-        // are for the rounding of this. A larger error would leave no cut at all. Nor do points that may have been
-        // moved nearer, whose true distances may be in another order.
+        // are for the rounding of this. A larger error leaves no cut at all; nor do points that may have been moved
+        // nearer (frame.hpp), since their true distances may be in another order.
         if (error_ < MOST_ERROR && reach + size_[row] < WHERE_IT_IS) {
             const float farthest = (reach + 5 * error_ * size_[row]) / (1 - 4 * error_);
             const float off = error_ * (3.1f * size_[row] + 2.1f * farthest) + relative_ * 2.1f * farthest;

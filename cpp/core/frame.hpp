@@ -127,9 +127,9 @@ double typical_size(const std::vector<const T*>& rows, const std::vector<double>
     return median(sizes);
 }
 
-/// Where most rows lie, and how far from there: the root of the median of |x - mean|^2.
+/// Where most rows lie, and how far from there: the root of the median of |x - centre|^2.
 struct Middle {
-    std::vector<double> mean;  // or the medians of the columns
+    std::vector<double> centre;
     double size;
 };
 

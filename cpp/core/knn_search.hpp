@@ -214,8 +214,9 @@ struct CellIndex<T, Engine, Operation>::Batch {
             return stays;
         });
         if (everywhere) return;
-        reach[row] = request.alpha < 1 ? request.alpha * candidates.likely_radius(row)
-                                       : request.alpha * candidates.largest_radius(row);
+        reach[row] = rows.sizes[row] == INFINITE ? INFINITE  // alpha may be 0
+                     : request.alpha < 1         ? request.alpha * candidates.likely_radius(row)
+                                                 : request.alpha * candidates.largest_radius(row);
     }
 
     /// The exact distances of the positions, with the points' indices, into `ranked`.

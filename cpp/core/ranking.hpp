@@ -44,15 +44,13 @@ class Rank<float> {
     std::uint64_t key_;
 };
 
-/// Rows of X that may be the nearest of each query. Queries that follow each other in `order` (all of them, once) share
-/// candidates, so that these are still in the cache; no result depends on it. null: as they come. Queries may be of a
-/// wider type than X, in which distances are measured then.
+/// Rows of X that may be the nearest of each query. Queries near each other share candidates, which are still in the
+/// cache if they follow each other. Queries may be of a wider type than X, in which distances are measured then.
 template <class T, class P = T>
 struct CandidateLists {
     MatrixView<const P> X;
     MatrixView<const T> queries;
     MatrixView<const std::int32_t> candidates;
-    const std::int32_t* order = nullptr;
 };
 
 /// Each query's candidates, nearest first, and their distances.
@@ -60,7 +58,7 @@ struct CandidateLists {
 template <class T, class P>
 void rank_candidates(const Context& context, Metric metric, const CandidateLists<T, P>& lists, std::int32_t* indices,
                      T* distances) {
-    const auto& [X, queries, candidates, order] = lists;
+    const auto& [X, queries, candidates] = lists;
     parallel_ranges(context, queries.rows, 64, [&](std::size_t begin, std::size_t end, Worker& worker) {
         std::vector<Rank<T>> ranked(candidates.columns);
         std::vector<T> widened(std::is_same_v<T, P> ? 0 : X.columns);
@@ -69,8 +67,7 @@ void rank_candidates(const Context& context, Metric metric, const CandidateLists
             std::copy_n(X.row(point), X.columns, widened.begin());
             return widened.data();
         };
-        for (std::size_t place = begin; place < end; ++place) {
-            const std::size_t i = order ? order[place] : place;
+        for (std::size_t i = begin; i < end; ++i) {
             for (std::size_t j = 0; j < ranked.size(); ++j) {
                 const std::int32_t point = candidates.row(i)[j];
                 ranked[j] = Rank<T>(distance(metric, queries.row(i), row(point), X.columns), point);

@@ -86,12 +86,10 @@ class Kernels(ForceKernels, StressKernels, MetricKernels, Protocol):
         """(unit vectors along the rows of X, or of X less each row's mean; which rows have a direction at all)."""
 
     def rank_candidates(
-        self, X: Floats, queries: Floats, candidates: Indices, metric: str, order: Indices | None, threads: int, /
+        self, X: Floats, queries: Floats, candidates: Indices, metric: str, threads: int, /
     ) -> tuple[Indices, Floats]:
         """(indices, distances) of each query's candidates, which are rows of X, nearest first; float64 queries beside
         float32 X are measured in float64.
-
-        `order` names the queries so that those near each other follow each other: it changes nothing but the time.
         """
 
     def column_means(self, X: Floats, threads: int, /) -> NDArray[np.float64]:

@@ -63,9 +63,13 @@ class DirectionIndex(NeighborIndex):
         self._units = units if not len(self._undirected) else units[self._directed]
         engine = Exact() if issparse(X) else resolve(settings.search, *self._units.shape)
         self._exact = isinstance(engine, Exact)
-        make = sparse_index if issparse(X) else _dense_index
         settings = dataclasses.replace(settings, search=engine)
-        self._index = make(self._units, settings) if len(self._directed) else None
+        self._index = self._search_of_units(settings) if len(self._directed) else None
+
+    def _search_of_units(self, settings: Settings) -> NeighborIndex:
+        if issparse(self._units):
+            return sparse_index(self._units, settings, self._X.dtype)
+        return rows_index(self._units, "cosine", settings)
 
     def _directions(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         if issparse(X):
@@ -103,6 +107,8 @@ class DirectionIndex(NeighborIndex):
     def _sharpened(self, ask: _Ask, k: int, most: int, *, exact: bool) -> Neighbors:
         """The nearest k, in the type of the rows; if they have to be exact, as float64 finds them."""
         dtype = self._X.dtype
+        if issparse(self._X):  # whose search knows the type of the distances
+            return ask.nearest(None, k)
         if self._units.dtype != dtype:
             return nearest_rounded(ask.nearest, k, most, dtype) if exact else rounded(ask.nearest(None, k), dtype)
         if not exact or dtype != np.float32:
@@ -173,10 +179,6 @@ def _of_points(index: Any, points: NDArray[np.intp] | None, k: int) -> Neighbors
     """The nearest of some points of an index, or of all."""
     found: Neighbors = index.query(None, k) if points is None else index.nearest_points(points, k)
     return found
-
-
-def _dense_index(units: Floats, settings: Settings) -> NeighborIndex:
-    return rows_index(units, "cosine", settings)
 
 
 def _in_float64(X: Floats, centred: bool, threads: int) -> Any:

@@ -34,12 +34,12 @@ def rows_index(X: Floats, metric: str, settings: Settings) -> NeighborIndex:
     return DistinctIndex(X, groups, lambda rows: dense_index(rows, metric, settings))
 
 
-def sparse_index(X: Any, settings: Settings) -> NeighborIndex:
-    """The index of sparse rows under Euclid's metric and its kin."""
+def sparse_index(X: Any, settings: Settings, dtype: Any = None) -> NeighborIndex:
+    """The index of sparse rows under Euclid's metric and its kin; dtype: of the distances, if not that of X."""
     groups = groups_of_equals(X, MANY_SPARSE, resources.thread_count(settings.n_jobs))
     if groups is None:
-        return SparseIndex(X, settings)
-    return DistinctIndex(X, groups, lambda rows: SparseIndex(rows, settings))
+        return SparseIndex(X, settings, dtype)
+    return DistinctIndex(X, groups, lambda rows: SparseIndex(rows, settings, dtype))
 
 
 class DistinctIndex(NeighborIndex):
@@ -142,7 +142,7 @@ def groups_of_equals(X: Any, many: int, threads: int) -> NDArray[np.intp] | None
     Groups are numbered by their first rows, so that ties by their number are ties by index.
     """
     n = X.shape[0]
-    seen = fingerprints(X[spread_points(n, LOOK)], threads)
+    seen = fingerprints(X if n <= LOOK else X[spread_points(n, LOOK)], threads)
     if n < many or len(np.unique(seen)) == len(seen):
         return None
     prints = fingerprints(X, threads)

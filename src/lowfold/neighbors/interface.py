@@ -17,7 +17,7 @@ from lowfold import inputs
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.options import documented, n_jobs_option, option, random_state_option
-from lowfold.types import Neighbors
+from lowfold.types import Floats, Neighbors
 
 Metric: TypeAlias = str | Callable[..., float]
 
@@ -132,6 +132,18 @@ def _undecided(found: Neighbors, k: int) -> NDArray[np.intp]:
 def some_of(values: Any, rows: NDArray[np.intp] | None) -> Any:
     """These rows of values, or all of them."""
     return values if rows is None else values[rows]
+
+
+def lengths_of(distances: Floats, metric: str) -> Floats:
+    """The lengths of differences that belong to distances by a metric."""
+    if metric == "cosine":
+        return np.sqrt(2 * distances)
+    return np.sqrt(distances) if metric == "sqeuclidean" else distances
+
+
+def some_rows(found: Neighbors, rows: NDArray[np.intp]) -> Neighbors:
+    """The neighbours of some of the rows."""
+    return dataclasses.replace(found, indices=found.indices[rows], distances=found.distances[rows])
 
 
 def first_of(found: Neighbors, k: int) -> Neighbors:

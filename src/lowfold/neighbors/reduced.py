@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lowfold.backend import blas, native, resources
 from lowfold.neighbors.engines import Cells, resolve
-from lowfold.neighbors.interface import Settings
+from lowfold.neighbors.interface import Settings, lengths_of
 from lowfold.neighbors.samples import SAMPLE, TESTED, in_same_row, sample_points, share_found
 from lowfold.neighbors.spatial import (
     NOISE,
@@ -23,7 +23,6 @@ from lowfold.neighbors.spatial import (
     RowsIndex,
     SpatialIndex,
     closest_rows,
-    lengths_of,
     unusual,
     usual_reach,
 )
@@ -159,7 +158,7 @@ class ReducedIndex(RowsIndex):
 
     def _ranked(self, queries: Floats, candidates: Indices, k: int) -> tuple[Indices, Floats]:
         """The nearest k of the candidates."""
-        ranked = native.kernels.rank_candidates(self._X, queries, candidates, self._metric, None, self._threads)
+        ranked = native.kernels.rank_candidates(self._X, queries, candidates, self._metric, self._threads)
         return np.ascontiguousarray(ranked[0][:, :k]), np.ascontiguousarray(ranked[1][:, :k])
 
     def _in_all_features(self) -> SpatialIndex:

@@ -25,10 +25,18 @@ class SparseIndex(ExternalIndex):
     not, every row is looked at that could be near.
     """
 
-    def __init__(self, X: Any, settings: Settings) -> None:
+    _dtype = np.dtype(np.float64)  # of an index that was stored before it had one
+
+    def __init__(self, X: Any, settings: Settings, dtype: Any = None) -> None:
+        self._dtype = X.dtype if dtype is None else np.dtype(dtype)
         # Of the longest row's sum of m products: m roundings, and a few more.
         self._most_entries = int(np.diff(X.indptr).max(initial=0))
         super().__init__(X, settings)
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the distances, by which they are equal or not."""
+        return self._dtype
 
     def _search_among(self, X: Any) -> Any:
         from sklearn.neighbors import NearestNeighbors
@@ -40,7 +48,7 @@ class SparseIndex(ExternalIndex):
         return Neighbors(indices, distances, self.n)
 
     def _measured(self, X: Any, k: int) -> tuple[Floats, Indices]:
-        distances, indices = np.empty((X.shape[0], k), self._X.dtype), np.empty((X.shape[0], k), np.int32)
+        distances, indices = np.empty((X.shape[0], k), self._dtype), np.empty((X.shape[0], k), np.int32)
 
         def measure(rows: slice) -> None:
             distances[rows], indices[rows] = self._ranked(X[rows].astype(np.float64), k)
@@ -55,36 +63,41 @@ class SparseIndex(ExternalIndex):
         distances, indices = self._first(lengths, found, k)
         if found.shape[1] < self.n:
             size = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-            # The k-th, and what is equal to it in the type of the points.
-            reach = np.partition(lengths, k - 1, axis=1)[:, k - 1] * (1 + 4 * np.finfo(self._X.dtype).eps)
+            # The k-th, and what is equal to it in the type of the distances.
+            reach = np.partition(lengths, k - 1, axis=1)[:, k - 1] * (1 + 4 * np.finfo(self._dtype).eps)
             # Of a row no farther than the k-th, whose own length is at most |x| + reach.
             doubt = (self._most_entries + 8) * np.finfo(float).eps * np.square(2 * size + reach)
             doubtful = np.flatnonzero(np.square(scores[:, -1]) <= np.square(reach) + doubt)
-            step = max(1, NUMBERS_AT_ONCE // self.n)
+            wide, step = self._X.astype(np.float64, copy=False), max(1, NUMBERS_AT_ONCE // self.n)
             for rows in (doubtful[begin : begin + step] for begin in range(0, len(doubtful), step)):
                 pieces.check()
-                distances[rows], indices[rows] = self._among_near(X[rows], np.square(reach[rows]) + doubt[rows], k)
+                distances[rows], indices[rows] = self._among_near(
+                    X[rows], wide, np.square(reach[rows]) + doubt[rows], k
+                )
         return distances, indices
 
-    def _among_near(self, X: Any, most: NDArray[np.float64], k: int) -> tuple[Floats, Indices]:
-        """(distances, indices) of the k nearest among all whose squared distance may be at most this, by such sums."""
+    def _among_near(self, X: Any, wide: Any, most: NDArray[np.float64], k: int) -> tuple[Floats, Indices]:
+        """(distances, indices) of the k nearest among all whose squared distance may be at most this, by such sums.
+
+        wide: the points in float64.
+        """
         from sklearn.metrics.pairwise import euclidean_distances
 
-        row, column = np.nonzero(euclidean_distances(X, self._X.astype(np.float64), squared=True) <= most[:, None])
+        row, column = np.nonzero(euclidean_distances(X, wide, squared=True) <= most[:, None])
         distances = self._as_distances(self._pair_lengths(X, row, column))
         order = np.lexsort((column, distances, row))
         chosen = order[np.searchsorted(row, np.arange(X.shape[0]))[:, None] + np.arange(k)]
         return distances[chosen], column[chosen].astype(np.int32)
 
     def _first(self, lengths: NDArray[np.float64], found: Indices, k: int) -> tuple[Floats, Indices]:
-        """The first k by distance, in the type of the points, and index."""
+        """The first k by distance, as it is returned, and index."""
         distances = self._as_distances(lengths)
         order = np.lexsort((found, distances), axis=1)[:, :k]
         return np.take_along_axis(distances, order, 1), np.take_along_axis(found, order, 1)
 
     def _as_distances(self, lengths: NDArray[np.float64]) -> Floats:
         distances = lengths if self._metric == "euclidean" else np.square(lengths)
-        return (distances / 2 if self._metric == "cosine" else distances).astype(self._X.dtype)
+        return (distances / 2 if self._metric == "cosine" else distances).astype(self._dtype)
 
     def _lengths(self, X: Any, found: Indices) -> NDArray[np.float64]:
         """|x_i - y_j| for each j in row i of those found."""

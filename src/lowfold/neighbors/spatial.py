@@ -19,9 +19,11 @@ from lowfold.neighbors.interface import (
     Settings,
     first_of,
     given_queries,
+    lengths_of,
     nearest_rounded,
     rounded,
     some_of,
+    some_rows,
     with_rows,
 )
 from lowfold.neighbors.samples import SAMPLE, TESTED, sample_points, share_found
@@ -68,8 +70,16 @@ class RowsIndex(NeighborIndex):
         if given.dtype == self._X.dtype:
             return self.nearest(given, k)
         rows = given.astype(self._X.dtype)
-        found = self.nearest(rows, min(k + EQUAL, self.n) if self._is_exact else k)
         off = self._distances_moved(given, rows)
+        other = np.flatnonzero(off)
+        if not len(other):
+            return self.nearest(rows, k)
+        found = self._near_rounded(given[other], rows[other], off[other], k)
+        return found if len(other) == len(rows) else with_rows(self.nearest(rows, k), other, found)
+
+    def _near_rounded(self, given: Floats, rows: Floats, off: NDArray[np.float64], k: int) -> Neighbors:
+        """The nearest k of rows that the type of the points moves by `off`."""
+        found = self.nearest(rows, min(k + EQUAL, self.n))
         moved = self._moved(off, found.distances[:, : k + self._is_exact])
         nearest = first_of(found, k)
         if not len(moved):
@@ -97,15 +107,15 @@ class RowsIndex(NeighborIndex):
         moved = off > rounding[:, 0]
         if self._is_exact:
             moved |= np.diff(distances, axis=1).min(axis=1, initial=np.inf) < 2 * off + rounding[:, -1]
-        return np.flatnonzero(moved & (off > 0))
+        return np.flatnonzero(moved)
 
     def _measured_anew(
         self, given: Floats, off: NDArray[np.float64], found: Neighbors, k: int
     ) -> tuple[Neighbors, NDArray[np.intp]]:
         """(the nearest k of those found for the moved rows, as they are; those of them that may have nearer ones)."""
-        ranked = native.kernels.rank_candidates(self._X, given, found.indices, self._metric, None, self._threads)
+        ranked = native.kernels.rank_candidates(self._X, given, found.indices, self._metric, self._threads)
         nearest = first_of(rounded(Neighbors(*ranked, self.n, found.recall), self._X.dtype), k)
-        if not self._is_exact or found.k == self.n:
+        if found.k == self.n:
             return nearest, np.zeros(0, np.intp)
         # Where a row was moved to, no other point is nearer than the last one found; where it is, than that less `off`.
         eps = SEEN * np.finfo(self._X.dtype).eps
@@ -259,18 +269,6 @@ class Plan:
 
 
 EXACT = Plan(alpha=1.0, caution=1.0, recall=1.0)
-
-
-def lengths_of(distances: Floats, metric: str) -> Floats:
-    """The lengths of differences that belong to distances by a metric."""
-    if metric == "cosine":
-        return np.sqrt(2 * distances)
-    return np.sqrt(distances) if metric == "sqeuclidean" else distances
-
-
-def some_rows(found: Neighbors, rows: NDArray[np.intp]) -> Neighbors:
-    """The neighbours of some of the rows."""
-    return dataclasses.replace(found, indices=found.indices[rows], distances=found.distances[rows])
 
 
 def usual_reach(distances: Floats) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from lowfold.types import Floats, Neighbors
 
 LEARNING_METRICS = ("seuclidean", "mahalanobis")
 ROWS_AT_ONCE = 4096  # that are written out in float64
+
+
+_Ask: TypeAlias = Callable[[NDArray[np.intp] | None, int], Any]  # the nearest of some rows, or of all for None
 
 
 class Whitening:
@@ -72,45 +75,56 @@ class Whitening:
 class WhitenedIndex(NeighborIndex):
     """A search among the rows in coordinates in which the metric is Euclid's."""
 
+    _is_exact = False  # of an index that was stored before it knew
+
     def __init__(self, X: Floats, settings: Settings) -> None:
         self.n = X.shape[0]
         self._X = X
         self._threads = resources.thread_count(settings.n_jobs)
         self._settings = dataclasses.replace(settings, random_state=seed_of(settings.random_state))
         self._whitening = Whitening(X, str(settings.metric), self._threads)
-        self._rows = self._whitening.rows(X)
-        self._index = rows_index(self._rows, "euclidean", self._settings)
-        self._is_exact = isinstance(resolve(settings.search, *self._rows.shape), Exact)
+        self._search_among(self._whitening.rows(X))
+
+    def _search_among(self, rows: NDArray[np.float64]) -> None:
+        engine = resolve(self._settings.search, *rows.shape)
+        self._rows, self._is_exact = rows, isinstance(engine, Exact)
+        self._index = rows_index(rows, "euclidean", dataclasses.replace(self._settings, search=engine))
 
     def part(self, points: NDArray[np.intp]) -> WhitenedIndex:
         """What was learnt of all of them stays."""
         some = copy.copy(self)
-        some.n, some._X, some._rows = len(points), self._X[points], self._rows[points]
-        some._index = rows_index(some._rows, "euclidean", self._settings)
+        some.n, some._X = len(points), self._X[points]
+        some._search_among(self._rows[points])
         return some
 
     def _points_query(self, k: int) -> Neighbors:
         index = self._index
         return self._typed(
-            lambda rows, k: index.query(None, k) if rows is None else index.nearest_points(rows, k), k, self.n - 1
+            lambda rows, k: index.query(None, k) if rows is None else index.nearest_points(rows, k),
+            k,
+            self.n - 1,
+            exact=self._is_exact,
         )
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
         given = self._whitening.rows(given_queries(X, self._X, self._threads))
-        return self._typed(lambda rows, k: self._index.query(some_of(given, rows), k), k, self.n)
+        return self._typed(lambda rows, k: self._index.query(some_of(given, rows), k), k, self.n, exact=self._is_exact)
 
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """As all neighbours here."""
-        return self._typed(lambda rows, k: self._index.nearest_points(some_of(points, rows), k), k, self.n - 1)
+        among = self._index
+        return self._typed(lambda rows, k: among.nearest_points(some_of(points, rows), k), k, self.n - 1, exact=True)
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
         """Among the rows in those coordinates."""
         return self._index.closest_pair(a, b)
 
-    def _typed(self, ask: Callable[[NDArray[np.intp] | None, int], Any], k: int, most: int) -> Neighbors:
+    def _typed(self, ask: _Ask, k: int, most: int, *, exact: bool) -> Neighbors:
         """Distances in the type of the points; those that become equal are ordered by index again."""
         dtype = self._X.dtype
-        return nearest_rounded(ask, k, most, dtype) if self._is_exact else rounded(ask(None, k), dtype)
+        if dtype == self._rows.dtype or not exact:
+            return rounded(ask(None, k), dtype)
+        return nearest_rounded(ask, k, most, dtype)
 
 
 def _blocks(X: Floats) -> Iterator[NDArray[np.float64]]:
