@@ -27,9 +27,9 @@ auto with_law(const LawOf& law, bool weighted, const Use& use) {
     return use(StressLaw<T, Weighting::unit>{at_zero});
 }
 
-template <class T, class Deltas>
-Stress<T> stress_of(const Deltas& deltas, const std::optional<Matrix<T>>& weights, const Matrix<T>& Y, const LawOf& law,
-                    int threads) {
+template <class T>
+Stress<T> stress_of(const Pairs<T>& deltas, const std::optional<Matrix<T>>& weights, const Matrix<T>& Y,
+                    const LawOf& law, int threads) {
     const std::size_t n = Y.shape(0), d = Y.shape(1);
     if (weights && (weights->shape(0) != n || weights->shape(1) != n))
         throw nb::value_error("weights must be square, with a row for each point");

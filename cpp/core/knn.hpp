@@ -11,11 +11,10 @@
 
 #include <array>
 #include <memory>
-#include <numeric>
+#include <stdexcept>
 
-#include "candidates.hpp"
-#include "distance.hpp"
-#include "partition.hpp"
+#include "ranking.hpp"
+#include "visits.hpp"
 
 namespace lowfold {
 
@@ -48,143 +47,184 @@ class CellIndex final : public Index<T> {
     CellIndex(const Context& context, MatrixView<const T> X, Metric metric, std::size_t cells, std::uint64_t seed)
         : metric_(metric),
           frame_(find_frame(context, X)),
-          n_(X.rows),
-          dimensions_(X.columns),
-          padded_(padded<T>(X.columns)) {
-        const auto read = [&](std::size_t i, float* to) { frame_.read(X.row(i), to); };
-        Partition<Operation, decltype(read)> partition(context, n_, dimensions_, seed, read);
-        centroids_ = std::make_unique<Centroids<Operation>>(partition.centroids(cells));
-        cell_ = std::move(partition.labels);
-        Grouping groups(cell_, centroids_->count());
-        order_ = std::move(groups.order);
+          padded_(padded<T>(X.columns)),
+          cells_(context, X.rows, X.columns, cells, seed,
+                 [&](std::size_t i, float* to) { frame_.read(X.row(i), to); }) {
         sort_rows(context, X);
-        panels_ = std::make_unique<Panels<Engine>>(context, dimensions_, std::move(groups.begin),
-                                                   [&](std::size_t i, float* to) { frame_.read(row(i), to); });
-        measure_cells(context);
-        measure_error();
+        cells_.pack(context, metric, [&](std::size_t i, float* to) { frame_.read(row(i), to); });
     }
 
-    std::size_t cells() const override { return centroids_->count(); }
-    const std::int32_t* order() const override { return order_.data(); }
+    std::size_t cells() const override { return cells_.count(); }
+    const std::int32_t* order() const override { return cells_.order().data(); }
 
-    void search(const Context& context, const Request<T>& request) const override;
+    void search(const Context& context, const Request<T>& request) const override {
+        const auto answer = [&](const std::vector<std::size_t>& begin, const std::vector<std::int32_t>& items) {
+            // A batch's lists stay within a few megabytes for any k.
+            const std::size_t capacity =
+                std::clamp<std::size_t>((std::size_t{1} << 19) / (request.k + 8), 8, rows_at_once(cells_.dimensions()));
+            std::vector<std::array<std::size_t, 3>> batches;
+            for (std::size_t cell = 0; cell + 1 < begin.size(); ++cell)
+                for (std::size_t at = begin[cell]; at < begin[cell + 1]; at += capacity)
+                    batches.push_back({cell, at, std::min(at + capacity, begin[cell + 1])});
+            std::vector<std::unique_ptr<Batch>> space(std::max(context.threads, 1));
+            parallel_for(context, batches.size(), [&](std::size_t b, Worker& worker) {
+                auto& batch = space[worker.slot()];
+                if (!batch) batch = std::make_unique<Batch>(*this, request, capacity);
+                const auto [cell, first, last] = batches[b];
+                batch->run(&items[first], last - first, cell, worker);
+            });
+        };
+        if (!request.queries.data && !request.subset) return answer(cells_.begin(), cells_.order());
+        const Grouping groups(homes(context, request), cells());
+        answer(groups.begin, groups.order);
+    }
 
    private:
-    struct Batch;
-
-    static constexpr float HALF = 0.499f;  // of a distance, less the rounding of it
+    class Batch;
 
     const T* row(std::size_t position) const { return rows_.data() + position * padded_; }
 
+    /// The home cell of each row that is asked for. Where every row visits every cell, different ones share a batch.
+    std::vector<std::int32_t> homes(const Context& context, const Request<T>& request) const {
+        std::vector<std::int32_t> home(request.count);
+        if (request.alpha == INFINITE) return home;
+        if (!request.subset)
+            return nearest_centroids(context, request.count, cells_.centroids(),
+                                     [&](std::size_t i, float* to) { frame_.read(request.queries.row(i), to); });
+        for (std::size_t i = 0; i < request.count; ++i) home[i] = cells_.cell_at(cells_.position(request.subset[i]));
+        return home;
+    }
+
     void sort_rows(const Context& context, MatrixView<const T> X) {
-        rows_.resize(n_ * padded_);
-        position_.resize(n_);
-        std::vector<std::int32_t> cell(n_);
-        parallel_ranges(context, n_, 4096, [&](std::size_t begin, std::size_t end, Worker& worker) {
+        rows_.resize(X.rows * padded_);
+        const auto& order = cells_.order();
+        parallel_ranges(context, X.rows, 4096, [&](std::size_t begin, std::size_t end, Worker& worker) {
             for (std::size_t i = begin; i < end; ++i) {
                 T* to = rows_.data() + i * padded_;
-                std::fill(std::copy_n(X.row(order_[i]), dimensions_, to), to + padded_, T{});
-                position_[order_[i]] = static_cast<std::int32_t>(i);
-                cell[i] = cell_[order_[i]];
+                std::fill(std::copy_n(X.row(order[i]), X.columns, to), to + padded_, T{});
                 worker.check_after(padded_);
             }
         });
-        cell_ = std::move(cell);
-    }
-
-    /// Distances between centroids, for each cell the others by that distance, and the largest size in each cell.
-    void measure_cells(const Context& context) {
-        const std::size_t count = cells();
-        between_.resize(count * count);
-        nearest_cells_.resize(count * count);
-        largest_size_.assign(count, 0);
-        const Metric metric = Engine::INNER || Engine::SQUARES ? Metric::euclidean : metric_;
-        const std::size_t width = padded<float>(dimensions_);
-        Buffer<float> centres(count * width);
-        std::fill(centres.begin(), centres.end(), 0.0f);
-        for (std::size_t c = 0; c < count; ++c) std::copy_n(centroids_->row(c), dimensions_, &centres[c * width]);
-        parallel_for(context, count, [&](std::size_t a, Worker& worker) {
-            float* row = &between_[a * count];
-            for (std::size_t b = 0; b < count; ++b) {
-                row[b] = distance(metric, &centres[a * width], &centres[b * width], width);
-                worker.check_after(width);
-            }
-            std::int32_t* near = &nearest_cells_[a * count];
-            std::iota(near, near + count, 0);
-            row[a] = -1;  // a cell comes first in its own list, even where two centroids coincide
-            std::sort(near, near + count, [&](auto x, auto y) { return row[x] != row[y] ? row[x] < row[y] : x < y; });
-            row[a] = 0;
-            for (std::size_t i = panels_->group_begin[a]; i < panels_->group_begin[a + 1]; ++i)
-                largest_size_[a] = std::max(largest_size_[a], size_of(i));
-        });
-    }
-
-    float size_of(std::size_t position) const {
-        const std::size_t c = cell_[position];
-        return panels_->sizes[panels_->panel_begin[c] * PANEL<float> + position - panels_->group_begin[c]];
-    }
-
-    /// The most by which `score` of a point of this cell may have put it into the wrong one.
-    float slack(std::size_t cell) const { return 2 * float_error(dimensions_) * largest_size_[cell] + Engine::LOST; }
-
-    /// An upper bound of the distance from x to the centroid of its home, given its score there.
-    float distance_home(float own, float size, std::size_t home) const {
-        const float upper = rounded_up(own, size) + slack(home);
-        return Engine::INNER ? std::sqrt(2 * std::max(upper, 0.0f)) : upper;
-    }
-
-    /// What misplaced points may take off half the distance between two centroids.
-    float misplaced(std::size_t cell) const { return Engine::INNER ? std::sqrt(slack(cell) / 2) : slack(cell) / 2; }
-
-    /// What a row's own score is taken for: not less than it can be.
-    float rounded_up(float own, float size) const { return own + 2 * float_error(dimensions_) * size + Engine::LOST; }
-
-    /// A function (score of the cell's centroid, score of the home centroid rounded up, distance to it) -> margin of
-    /// the cell: how near to x its points can be at best, or less. For numbers and for registers of them. The larger of
-    /// two bounds, since the first says nothing of cells with far points, where scores are rounded: with |y - c_j| <=
-    /// |y - c_home| for y in the cell, |c_j - c_home| <= 2 |y - c_home| <= 2 (|y - x| + |x - c_home|).
-    auto margin_bound(std::size_t home, std::size_t cell) const {
-        const float between = between_[home * cells() + cell];
-        const float factor = home == cell ? 0 : Engine::INNER ? (between > 0 ? 1 / between : 0) : 0.5f;
-        const float half = home == cell ? 0 : HALF * between - misplaced(cell), loose = slack(cell);
-        return [=](auto score, auto own, auto from_home) {
-            const auto first = (score - own - loose) * factor, second = half - from_home;
-            return first > second ? first : second;
-        };
-    }
-
-    void measure_error() {
-        error_ = query_error_ = Engine::error(dimensions_);
-#if defined(__AVX512VNNI__)
-        if constexpr (std::is_same_v<Engine, ByteEngine>) {
-            // Each coordinate is off by half its point's scale at most: |e| <= scale sqrt(dimensions) / 2.
-            float rounding = 0;
-            for (std::size_t c = 0; c < panels_->sizes.size(); ++c)
-                if (std::isfinite(panels_->sizes[c]) && panels_->sizes[c] > 0)
-                    rounding = std::max(rounding, panels_->scales[c] / std::sqrt(panels_->sizes[c]));
-            rounding *= std::sqrt(static_cast<float>(dimensions_)) / 2;
-            // A query that is not one of the points may have a scale as large as its length / 127.
-            const float other = std::sqrt(static_cast<float>(dimensions_)) / 2 / ByteEngine::LARGEST;
-            query_error_ = error_ + rounding + other + rounding * other;
-            error_ += rounding * (2 + rounding);
-        }
-#endif
     }
 
     Metric metric_;
     Frame frame_;
-    std::size_t n_, dimensions_, padded_;
-    std::unique_ptr<Centroids<Operation>> centroids_;
-    std::unique_ptr<Panels<Engine>> panels_;
-    Buffer<T> rows_;                              // the points in the order of their cells
-    std::vector<std::int32_t> order_, position_;  // position -> original index, and back
-    std::vector<std::int32_t> cell_;              // of a position
-    Buffer<float> between_;                       // distances between centroids
-    std::vector<std::int32_t> nearest_cells_;
-    std::vector<float> largest_size_;
-    float error_ = 0, query_error_ = 0;  // of the engine, for the points themselves and for other queries
+    std::size_t padded_;
+    Cells<Engine, Operation> cells_;
+    Buffer<T> rows_;  // the points in the order of their cells
+};
+
+/// One thread's work space for a batch: what of it hangs on the type of the points.
+template <class T, class Engine, class Operation>
+class CellIndex<T, Engine, Operation>::Batch final : public Visits<Engine, Operation> {
+   public:
+    Batch(const CellIndex& index, const Request<T>& request, std::size_t capacity)
+        : Visits<Engine, Operation>(index.cells_, plan_for(index, request, capacity)),
+          index_(index),
+          request_(request),
+          self_(!request.queries.data),
+          wanted_(request.k + self_),
+          copied_(self_ ? 0 : capacity * index.padded_),
+          points_(capacity) {
+        std::fill(copied_.begin(), copied_.end(), T{});
+    }
+
+    /// Answers rows items[0..count) of the request, all of home cell `home`.
+    void run(const std::int32_t* items, std::size_t count, std::size_t home, Worker& worker) {
+        for (std::size_t i = 0; i < count; ++i) points_[i] = self_ ? own_row(items[i]) : copy(i, items[i]);
+        const auto read = [&](std::size_t i, float* to) {
+            index_.frame_.read(points_[i], to);
+            worker.check_after(index_.cells_.dimensions());
+        };
+        this->collect(count, home, read, worker);
+        for (std::size_t i = 0; i < count; ++i) finish(static_cast<int>(i), items[i]);
+    }
+
+   private:
+    static typename Visits<Engine, Operation>::Plan plan_for(const CellIndex& index, const Request<T>& request,
+                                                             std::size_t capacity) {
+        const bool self = !request.queries.data;  // a query is one of the points, and not its own neighbour
+        return {.capacity = capacity,
+                .wanted = request.k + self,
+                .error = index.cells_.error(self) * request.caution,
+                .alpha = request.alpha,
+                .everywhere = request.alpha == INFINITE || index.cells() == 1};
+    }
+
+    std::int32_t original(std::int32_t item) const { return request_.subset ? request_.subset[item] : item; }
+
+    const T* own_row(std::int32_t item) const { return index_.row(index_.cells_.position(original(item))); }
+
+    const T* copy(std::size_t i, std::int32_t item) {
+        std::copy_n(request_.queries.row(item), index_.cells_.dimensions(), &copied_[i * index_.padded_]);
+        return &copied_[i * index_.padded_];
+    }
+
+    const std::vector<char>& nearest(int row, const std::int32_t* positions, int count) override {
+        measure(row, positions, count);
+        auto last = ranked_;
+        std::nth_element(last.begin(), last.begin() + (wanted_ - 1), last.end());
+        stays_.resize(count);
+        for (int i = 0; i < count; ++i) stays_[i] = !(last[wanted_ - 1] < ranked_[i]);
+        return stays_;
+    }
+
+    /// The exact distances of the positions, with the points' indices, into `ranked_`.
+    void measure(int row, const std::int32_t* positions, int count) {
+        ranked_.resize(count);
+        for (int i = 0; i < count; ++i) {
+            ranked_[i] = Rank<T>(distance(index_.metric_, points_[row], index_.row(positions[i]), index_.padded_),
+                                 index_.order()[positions[i]]);
+            this->worker_->check_after(index_.padded_);
+        }
+    }
+
+    /// The nearest `wanted` candidates, nearest first, into `ranked_`.
+    void rank(int row) {
+        measure(row, this->candidates_.positions(row), this->candidates_.count(row));
+        if (ranked_.size() > 2 * wanted_) {
+            std::nth_element(ranked_.begin(), ranked_.begin() + wanted_, ranked_.end());
+            ranked_.resize(wanted_);
+        }
+        std::sort(ranked_.begin(), ranked_.end());
+        if (ranked_.size() > wanted_) ranked_.resize(wanted_);
+    }
+
+    void finish(int row, std::int32_t item) {
+        rank(row);
+        const std::int32_t itself = self_ ? original(item) : -1;
+        std::int32_t* indices = request_.indices + item * request_.k;
+        T* distances = request_.distances + item * request_.k;
+        std::size_t found = 0;
+        for (const auto& rank : ranked_) {
+            if (rank.index() == itself || found == request_.k) continue;
+            indices[found] = rank.index();
+            distances[found++] = rank.distance();
+        }
+        if (found < request_.k) throw std::logic_error("the search kept too few candidates");
+        if (request_.needed) find_needed(row, item);
+    }
+
+    /// A neighbour is found at every alpha from margin / radius on.
+    void find_needed(int row, std::int32_t item) {
+        const auto& cells = index_.cells_;
+        const T last = request_.distances[(item + 1) * request_.k - 1];
+        const float radius = static_cast<float>(search_radius(index_.metric_, last) * index_.frame_.scale);
+        const std::size_t home = cells.cell_at(cells.position(original(item)));
+        for (std::size_t j = item * request_.k; j < (item + 1) * request_.k; ++j) {
+            const float margin = this->margin(home, cells.cell_at(cells.position(request_.indices[j])), row);
+            request_.needed[j] = margin > 0 ? margin / radius : 0;
+        }
+    }
+
+    const CellIndex& index_;
+    const Request<T>& request_;
+    bool self_;                     // a query is one of the points, and not its own neighbour
+    std::size_t wanted_;            // neighbours to keep, the query itself included
+    Buffer<T> copied_;              // new queries, padded
+    std::vector<const T*> points_;  // the queries as they came, padded
+    std::vector<Rank<T>> ranked_;
+    std::vector<char> stays_;
 };
 
 }  // namespace lowfold
-
-#include "knn_search.hpp"

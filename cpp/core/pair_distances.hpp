@@ -134,17 +134,28 @@ inline void blank_outside(T* tile, std::size_t columns, bool diagonal) {
     }
 }
 
+/// A number for each pair of points. Wherever they come from, what is done with a tile is compiled once.
+template <class T>
+class Pairs {
+   public:
+    virtual ~Pairs() = default;
+
+    /// Room that `tile` needs.
+    virtual std::size_t scratch() const = 0;
+
+    /// The pairs of points `first` .. and `column` .., SIDE of each; NaN where there are none. Read in place if whole.
+    virtual PairTile<T> tile(std::size_t first, std::size_t column, T* scratch) const = 0;
+};
+
 /// Pairs of a symmetric matrix, whole or packed, of which the entries above the diagonal are read.
 template <class T, class Rows>
-class KeptPairs {
+class KeptPairs final : public Pairs<T> {
    public:
     KeptPairs(Rows rows, std::size_t n) : rows_(rows), n_(n) {}
 
-    /// Room that `tile` needs.
-    std::size_t scratch() const { return SIDE * SIDE; }
+    std::size_t scratch() const override { return SIDE * SIDE; }
 
-    /// The pairs of points `first` .. and `column` .., SIDE of each; NaN where there are none. Read in place if whole.
-    PairTile<T> tile(std::size_t first, std::size_t column, T* scratch) const {
+    PairTile<T> tile(std::size_t first, std::size_t column, T* scratch) const override {
         const std::size_t rows = std::min(SIDE, n_ - first), columns = std::min(SIDE, n_ - column);
         if (first != column && columns == SIDE)
             return {rows_.row(first) + column,
@@ -161,13 +172,13 @@ class KeptPairs {
 
 /// Pairs of rows of numbers, measured again each time.
 template <class T>
-class MeasuredPairs {
+class MeasuredPairs final : public Pairs<T> {
    public:
     explicit MeasuredPairs(MatrixView<const T> X) : X_(X), panels_(X) {}
 
-    std::size_t scratch() const { return SIDE * SIDE + TILE_ROWS * X_.columns; }
+    std::size_t scratch() const override { return SIDE * SIDE + TILE_ROWS * X_.columns; }
 
-    PairTile<T> tile(std::size_t first, std::size_t column, T* scratch) const {
+    PairTile<T> tile(std::size_t first, std::size_t column, T* scratch) const override {
         const std::size_t rows = std::min(SIDE, X_.rows - first), columns = std::min(SIDE, X_.rows - column);
         panels_.distances(X_.row(first), rows, column, columns, scratch, SIDE, scratch + SIDE * SIDE);
         if (first == column || columns < SIDE) blank_outside(scratch, columns, first == column);

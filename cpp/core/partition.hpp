@@ -46,21 +46,22 @@ class Centroids {
     const float* row(std::size_t c) const { return rows_.data() + c * dimensions_; }
     const Buffer<float>& rows() const { return rows_; }
 
-    /// body(centroid, column, scores): d^2/2 or d between the centroid and the points at column, column + 1, ...
-    template <class Body>
-    void score(const PointPanels& points, Worker& worker, const Body& body) const {
-        for (std::size_t first = 0; first < count(); first += TILE_ROWS) {
-            with_rows(static_cast<int>(std::min<std::size_t>(TILE_ROWS, count() - first)), [&]<int ROWS>() {
-                score_tile<ROWS>(&interleaved_[first * dimensions_], nullptr, points, 0, points.panel_begin.back(),
-                                 0.0f, [&](std::size_t panel, auto& scores) {
-                                     for (int i = 0; i < ROWS; ++i)
-                                         for (int v = 0; v < TILE_VECTORS; ++v)
-                                             body(first + i, panel * PANEL<float> + v * LANES<float>,
-                                                  scores[i][v] + half_size_[first + i]);
-                                 });
-            });
-            worker.check_after(TILE_ROWS * points.sizes.size() * dimensions_);
-        }
+    /// to[i * stride + column] = d^2/2 or d between centroid `first` + i, for those of one tile, and the point in a
+    /// column. Returns how many they are.
+    std::size_t score(std::size_t first, const PointPanels& points, float* to, std::size_t stride,
+                      Worker& worker) const {
+        const std::size_t tile = std::min<std::size_t>(TILE_ROWS, count() - first);
+        with_rows(static_cast<int>(tile), [&]<int ROWS>() {
+            score_tile<ROWS>(&interleaved_[first * dimensions_], nullptr, points, 0, points.panel_begin.back(), 0.0f,
+                             [&](std::size_t panel, auto& scores) {
+                                 float* at = to + panel * PANEL<float>;
+                                 for (int i = 0; i < ROWS; ++i, at += stride)
+                                     for (int v = 0; v < TILE_VECTORS; ++v)
+                                         store(at + v * LANES<float>, scores[i][v] + half_size_[first + i]);
+                             });
+        });
+        worker.check_after(TILE_ROWS * points.sizes.size() * dimensions_);
+        return tile;
     }
 
    private:
@@ -81,31 +82,42 @@ inline std::vector<std::size_t> stratified_sample(std::size_t n, std::size_t cou
     return chosen;
 }
 
-/// Index of the nearest centroid of each point read(i, float*), i in [0, n); the lowest index among equals.
+/// Takes centroid c where it scores less than the best so far, in whole registers.
+inline void keep_nearer(const float* scores, std::size_t c, Buffer<float>& best, Buffer<std::int32_t>& index) {
+    const auto number = broadcast<Vec<std::int32_t>>(static_cast<std::int32_t>(c));
+    for (std::size_t column = 0; column < best.size(); column += LANES<float>) {
+        const auto score = load<Vec<float>>(scores + column), limit = load<Vec<float>>(&best[column]);
+        const auto old = load<Vec<std::int32_t>>(&index[column]);
+        const auto nearer = score < limit;
+        store(&best[column], nearer ? score : limit);
+        store(&index[column], nearer ? number : old);
+    }
+}
+
+/// Index of the nearest centroid of each point i in [0, n); the lowest index among equals.
 /// Each entry has one owner. Cost n * centroids * dimensions.
-template <class Operation, class Read>
+template <class Operation>
 std::vector<std::int32_t> nearest_centroids(const Context& context, std::size_t n,
-                                            const Centroids<Operation>& centroids, const Read& read) {
+                                            const Centroids<Operation>& centroids, const ReadPoint& read) {
     std::vector<std::int32_t> label(n);
     if (centroids.count() == 1) return label;
-    parallel_ranges(
-        context, n, rows_at_once(centroids.dimensions()), [&](std::size_t begin, std::size_t end, Worker& worker) {
-            const typename Centroids<Operation>::PointPanels points(
-                Context{}, centroids.dimensions(), {0, end - begin},
-                [&](std::size_t i, float* to) { read(begin + i, to); });
-            Buffer<float> best(points.sizes.size());
-            Buffer<std::int32_t> index(points.sizes.size());
-            std::fill(best.begin(), best.end(), INFINITE);
-            std::fill(index.begin(), index.end(), 0);
-            centroids.score(points, worker, [&](std::size_t c, std::size_t column, Vec<float> scores) {
-                const auto limit = load<Vec<float>>(&best[column]);
-                const auto old = load<Vec<std::int32_t>>(&index[column]);
-                const auto nearer = scores < limit;
-                store(&best[column], nearer ? scores : limit);
-                store(&index[column], nearer ? broadcast<Vec<std::int32_t>>(static_cast<std::int32_t>(c)) : old);
-            });
-            std::copy_n(index.begin(), end - begin, label.begin() + begin);
-        });
+    parallel_ranges(context, n, rows_at_once(centroids.dimensions()),
+                    [&](std::size_t begin, std::size_t end, Worker& worker) {
+                        const typename Centroids<Operation>::PointPanels points(
+                            Context{}, centroids.dimensions(), {0, end - begin},
+                            [&](std::size_t i, float* to) { read(begin + i, to); });
+                        const std::size_t columns = points.sizes.size();
+                        Buffer<float> scores(TILE_ROWS * columns), best(columns);
+                        Buffer<std::int32_t> index(columns);
+                        std::fill(best.begin(), best.end(), INFINITE);
+                        std::fill(index.begin(), index.end(), 0);
+                        for (std::size_t first = 0; first < centroids.count(); first += TILE_ROWS) {
+                            const std::size_t tile = centroids.score(first, points, scores.data(), columns, worker);
+                            for (std::size_t i = 0; i < tile; ++i)
+                                keep_nearer(&scores[i * columns], first + i, best, index);
+                        }
+                        std::copy_n(index.begin(), end - begin, label.begin() + begin);
+                    });
     return label;
 }
 
@@ -123,11 +135,11 @@ struct Grouping {
     std::size_t size(std::size_t l) const { return begin[l + 1] - begin[l]; }
 };
 
-/// Finds centroids for points read(i, float*), i in [0, n), and which of them is the nearest of each point.
-template <class Operation, class Read>
+/// Finds centroids for points i in [0, n), and which of them is the nearest of each point.
+template <class Operation>
 class Partition {
    public:
-    Partition(const Context& context, std::size_t n, std::size_t dimensions, std::uint64_t seed, const Read& read)
+    Partition(const Context& context, std::size_t n, std::size_t dimensions, std::uint64_t seed, const ReadPoint& read)
         : context_(context), n_(n), dimensions_(dimensions), seed_(seed), read_(read) {}
 
     std::vector<std::int32_t> labels;
@@ -210,7 +222,7 @@ class Partition {
     const Context& context_;
     std::size_t n_, dimensions_;
     std::uint64_t seed_, stream_ = 0;
-    const Read& read_;
+    const ReadPoint& read_;
 };
 
 }  // namespace lowfold

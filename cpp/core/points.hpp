@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "frame.hpp"
 
 namespace lowfold {
+
+/// Writes point i. One type, wherever points come from, so that what is done with them is compiled once.
+using ReadPoint = std::function<void(std::size_t i, float* to)>;
 
 /// Reference points in panels. Groups (cells) begin at a panel of their own, so a group is a range of panels.
 template <class Engine>
@@ -22,9 +26,8 @@ struct Panels {
 
     const Unit* panel(std::size_t i) const { return units.data() + i * depth * PANEL<float>; }
 
-    /// Packs points read(i, float*) for i in [0, group_begin.back()). Each group is written by one thread.
-    template <class Read>
-    Panels(const Context& context, std::size_t dimensions, std::vector<std::size_t> groups, const Read& read)
+    /// Packs points i in [0, group_begin.back()). Each group is written by one thread.
+    Panels(const Context& context, std::size_t dimensions, std::vector<std::size_t> groups, const ReadPoint& read)
         : dimensions(dimensions), depth(Engine::depth(dimensions)), group_begin(std::move(groups)) {
         panel_begin.assign(1, 0);
         for (std::size_t g = 1; g < group_begin.size(); ++g) {
@@ -40,8 +43,7 @@ struct Panels {
     }
 
    private:
-    template <class Read>
-    void pack_group(std::size_t g, const Read& read, Worker& worker) {
+    void pack_group(std::size_t g, const ReadPoint& read, Worker& worker) {
         Buffer<float> points(PANEL<float> * dimensions);
         std::size_t first = group_begin[g];
         for (std::size_t panel = panel_begin[g]; panel < panel_begin[g + 1]; ++panel, first += PANEL<float>) {

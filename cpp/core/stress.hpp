@@ -59,9 +59,8 @@ class StressPass {
             for (std::size_t p = 0; p < d_; ++p) columns_[p * padded_ + j] = Y.row(j)[p];
     }
 
-    /// gradient (n, d) and residuals (n); returns sum w d^2. Weights: pairs of their own, or the deltas again.
-    template <class Deltas, class Weights>
-    double run(const Context& context, const Deltas& deltas, const Weights& weights, double* gradient,
+    /// gradient (n, d) and residuals (n); returns sum w d^2. Weights are read if the law has any.
+    double run(const Context& context, const Pairs<T>& deltas, const Pairs<T>& weights, double* gradient,
                double* residuals) {
         const std::vector<std::size_t> begin = groups();
         const std::size_t count = begin.size() - 1, width = (dimensions() + 1) * padded_;
@@ -116,8 +115,7 @@ class StressPass {
     }
 
     /// Adds the pairs of SIDE rows with all points behind them; returns their sum w d^2.
-    template <class Deltas, class Weights>
-    double strip(const Deltas& deltas, const Weights& weights, std::size_t first, Scratch& scratch, double* to,
+    double strip(const Pairs<T>& deltas, const Pairs<T>& weights, std::size_t first, Scratch& scratch, double* to,
                  Worker& worker) const {
         const std::size_t rows = std::min(SIDE, n_ - first);
         double size = 0;

@@ -36,9 +36,9 @@ struct Cells {
     std::vector<std::int32_t> labels;
 
     Cells(const Data<float>& X, std::size_t cells, std::uint64_t seed, int threads = 2) : X(X) {
-        const auto read = [&](std::size_t i, float* to) { std::copy_n(X.row(i), X.columns, to); };
+        const ReadPoint read = [&](std::size_t i, float* to) { std::copy_n(X.row(i), X.columns, to); };
         const Context context{threads, {}};
-        Partition<Operation, decltype(read)> partition(context, X.rows, X.columns, seed, read);
+        Partition<Operation> partition(context, X.rows, X.columns, seed, read);
         centroids = partition.centroids(cells).rows();
         labels = partition.labels;
     }
