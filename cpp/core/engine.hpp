@@ -131,7 +131,7 @@ struct ByteEngine {
     static std::size_t row_units(std::size_t dimensions) { return 1 + depth(dimensions); }
 
     static float size(const float* x, std::size_t dimensions) { return FloatEngine<InnerProduct>::size(x, dimensions); }
-    static float error(std::size_t dimensions) { return float_error(dimensions); }  // and that of the bytes (knn.hpp)
+    static float error(std::size_t dimensions) { return float_error(dimensions); }  // and that of the bytes (cells.hpp)
     static float relative(std::size_t) { return 0; }
 
     static float scale(const float* x, std::size_t dimensions) {

@@ -11,7 +11,7 @@ template <class Engine, class Operation>
 class Visits {
    public:
     /// wanted: candidates to keep for each row. error: of the scores. everywhere: each row visits each cell. alpha: a
-    /// row visits the cells with margins (knn.hpp) up to so many times the distance to its last candidate.
+    /// row visits the cells with margins (cells.hpp) up to so many times the distance to its last candidate.
     struct Plan {
         std::size_t capacity, wanted;
         float error, alpha;
@@ -198,7 +198,7 @@ class Visits {
     Plan plan_;
     std::size_t stride_;       // of `scores_`: the capacity, in whole panels
     Buffer<float> scores_;     // cells x rows: d^2/2 or d to the cell's centroid
-    Buffer<float> reach_;      // of a row: it visits the cells with margins (knn.hpp) up to here
+    Buffer<float> reach_;      // of a row: it visits the cells with margins (cells.hpp) up to here
     Buffer<float> own_;        // of a row: its score at the home centroid, rounded up
     Buffer<float> from_home_;  // and the distance to that
     Buffer<std::int32_t> visitors_;

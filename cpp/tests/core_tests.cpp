@@ -34,11 +34,11 @@ int main(int argc, char** argv) {
     const std::string_view wanted = argc > 1 ? argv[1] : "";
     Tally tally;
     for (const Tests tests :
-         {parallel_tests(),    number_tests(),        dense_tests(),     partition_tests(),   candidate_tests(),
-          sum_tests(),         ranking_tests(),       knn_exact_tests(), knn_request_tests(), knn_edge_tests(),
-          graph_tests(),       patch_tests(),         tangent_tests(),   alignment_tests(),   product_tests(),
-          rearranging_tests(), factorisation_tests(), force_tests(),     tree_tests(),        layout_tests(),
-          coranking_tests(),   stress_tests(),        disparity_tests()})
+         {parallel_tests(), number_tests(),      dense_tests(),         partition_tests(),   candidate_tests(),
+          sum_tests(),      ranking_tests(),     knn_exact_tests(),     knn_request_tests(), knn_edge_tests(),
+          visit_tests(),    graph_tests(),       patch_tests(),         tangent_tests(),     alignment_tests(),
+          product_tests(),  rearranging_tests(), factorisation_tests(), force_tests(),       tree_tests(),
+          layout_tests(),   coranking_tests(),   stress_tests(),        disparity_tests()})
         for (const Test& test : tests)
             if (std::string_view(test.name).find(wanted) != std::string_view::npos) run(test, tally);
     std::printf("%d passed, %d failed\n", tally.passed, tally.failed);

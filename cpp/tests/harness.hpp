@@ -28,6 +28,7 @@ Tests ranking_tests();
 Tests knn_exact_tests();
 Tests knn_request_tests();
 Tests knn_edge_tests();
+Tests visit_tests();
 Tests graph_tests();
 Tests patch_tests();
 Tests tangent_tests();
