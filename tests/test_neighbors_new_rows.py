@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from conftest import cloud, same_bits
 from lowfold import Cells, DataError, Isomap, NeighborGraph, ParameterError, build_index, connect
 from lowfold.backend import pieces
-from lowfold.neighbors import reduced, spatial
+from lowfold.neighbors import external, reduced, spatial
 from test_neighbors import expected
 
 GAPPED = pytest.mark.parametrize("gaps_in_points", [True, False])
@@ -108,6 +108,50 @@ def test_an_approximate_search_keeps_its_recall_for_float64_rows_that_float32_ha
     assert (found.distances <= distances[:, -1:] * (1 + 1e-6)).mean() >= 0.985
     alone = np.vstack([build_index(points, search="cells").query(row[None], 5).indices for row in new[:3]])
     np.testing.assert_array_equal(alone, found.indices[:3])
+
+
+def test_each_row_of_a_mixed_batch_is_searched_for_once(monkeypatch):
+    """Some rows are the same in float32, others are not."""
+    points, rows = cloud(300, 4, dtype=np.float32), []
+    new = np.vstack([cloud(20, 4, seed=1), cloud(30, 4, seed=2, dtype=np.float32)])[
+        np.random.default_rng(0).permutation(50)
+    ]
+    index = build_index(points)
+    alone = [index.query(row[None], 5) for row in new]
+    nearest = spatial.SpatialIndex.nearest
+    monkeypatch.setattr(
+        spatial.SpatialIndex, "nearest", lambda self, given, k: rows.extend(given) or nearest(self, given, k)
+    )
+    together = index.query(new, 5)
+    assert len(rows) == 50
+    for field in ("indices", "distances"):
+        assert same_bits(np.concatenate([getattr(found, field) for found in alone]), getattr(together, field))
+
+
+@pytest.mark.parametrize("metric", ["hamming", "jaccard"])
+def test_float64_rows_equal_the_float32_points_that_they_were_stored_as_where_equality_counts(metric):
+    points = np.round(np.abs(cloud(60, 4)), 1)
+    if metric == "jaccard":
+        points = np.where(points > 0.5, 1e-50, 0)  # which float32 has no room for
+    index = build_index(points.astype(np.float32), metric=metric)
+    given, stored = index.query(points, 3), index.query(points.astype(np.float32), 3)
+    assert (given.distances[:, 0] == 0).all()
+    np.testing.assert_array_equal(given.indices, stored.indices)
+
+
+@pytest.mark.parametrize("metric", ["canberra", "braycurtis"])
+def test_other_metrics_measure_float64_rows_as_they_are_in_one_search_made_for_them(metric, monkeypatch):
+    points = 1 + np.abs(cloud(60, 4, dtype=np.float32))
+    new = points[:20].astype(float) + 1e-9
+    index, made = build_index(points, metric=metric), []
+    search = external.ExternalIndex._search_among
+    monkeypatch.setattr(
+        external.ExternalIndex, "_search_among", lambda self, X: made.append(X.dtype) or search(self, X)
+    )
+    for _ in range(2):
+        found = index.query(new, 3)
+    np.testing.assert_allclose(found.distances, np.sort(cdist(new, points.astype(float), metric), axis=1)[:, :3], 1e-6)
+    assert made == [np.float64]
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])

@@ -6,10 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from conftest import cloud, same_bits
 from lowfold import build_index
 from lowfold.backend import reference
+from lowfold.neighbors import duplicates
 from lowfold.neighbors.scores import BYTES, DIFFERENCES, PRODUCTS, fitting_scores
 from lowfold.neighbors.spatial import SpatialIndex
 
@@ -124,3 +126,31 @@ def test_copies_behind_those_that_are_wanted_are_not_made():
                 wanted[distances == distance], np.minimum(size[distances == distance], max(room, 0))
             )
     assert (copies[:, -1] == 0).any()
+
+
+def test_equally_far_copies_are_spread_a_few_rows_at_a_time(monkeypatch):
+    """Of groups that are all as far away, each may fill all places: k^2 copies for each row."""
+    X = np.repeat(np.eye(12), 300, axis=0)  # 12 groups, each at the same distance from every other
+    index, new = build_index(X), np.zeros((50, 12))
+    D = cdist(new, X)
+    handled = []
+    spread = duplicates.DistinctIndex._spread_rows
+    monkeypatch.setattr(duplicates, "NUMBERS_AT_ONCE", 5000)
+    monkeypatch.setattr(
+        duplicates.DistinctIndex,
+        "_spread_rows",
+        lambda self, groups, far, sizes, k: handled.append(sizes.sum()) or spread(self, groups, far, sizes, k),
+    )
+    found = index.query(new, 100)
+    assert len(handled) > 10
+    assert max(handled) <= 5000
+    np.testing.assert_array_equal(found.indices, np.argsort(D, axis=1, kind="stable")[:, :100])
+
+
+@pytest.mark.parametrize("metric", ["cosine", "seuclidean", "euclidean"])
+def test_few_distinct_rows_among_many_are_searched_exactly(metric):
+    rows = np.random.default_rng(0).standard_normal((600, 64)).astype(np.float32)
+    X = rows[np.random.default_rng(1).integers(600, size=30_000)]
+    X[:300] = X[0]
+    assert build_index(X, metric=metric).is_exact
+    assert not build_index(np.random.default_rng(0).standard_normal((30_000, 64)), metric=metric).is_exact

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from conftest import same_bits
-from lowfold import Isomap, NeighborGraph, build_index, connect, load, save
+from lowfold import FileError, Isomap, NeighborGraph, build_index, connect, load, save
 from lowfold.neighbors import sparse_rows
 
 METRICS = pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
@@ -113,10 +113,54 @@ def test_copies_of_sparse_rows_are_searched_for_once(metric, asked):
 
 
 def test_the_longest_differences_are_taken_a_few_at_a_time(monkeypatch):
-    X = csr_array(rows_of("words", 60))
-    expected = build_index(X).query(None, 5)
-    monkeypatch.setattr(sparse_rows, "NUMBERS_AT_ONCE", 100)
-    assert same_bits(build_index(X).query(None, 5).distances, expected.distances)
+    X, new = csr_array(rows_of("words", 60)), csr_array(rows_of("words", 9, seed=1) + 1)  # rows of 400 entries
+    of_points, of_new = (build_index(X).query(rows, 5).distances for rows in (None, new))
+    entries = []
+    lengths = sparse_rows.row_lengths
+    monkeypatch.setattr(sparse_rows, "NUMBERS_AT_ONCE", 1000)
+    monkeypatch.setattr(sparse_rows, "row_lengths", lambda rows: entries.append(rows.nnz) or lengths(rows))
+    assert same_bits(build_index(X).query(None, 5).distances, of_points)
+    assert same_bits(build_index(X).query(new, 5).distances, of_new)
+    assert max(entries) <= 1000
+
+
+def test_a_row_of_more_entries_than_any_point_has_is_in_doubt_by_the_roundings_of_its_own(asked):
+    points = csr_array((1e-10 * np.arange(300), (np.arange(300), np.zeros(300, int))), shape=(300, 40_000))
+    index = build_index(points)
+    new = np.zeros((2, 40_000))
+    new[0, 0], new[1] = 20, 0.1  # both are of length 20
+    index.query(csr_array(new), 4)
+    assert len(asked) == 1
+    np.testing.assert_array_equal(asked[0], new[1])
+
+
+def test_nothing_is_asked_of_points_that_are_not_in_doubt(monkeypatch):
+    """The points stay as they are fitted: no copy for each piece of work."""
+    X = csr_array(rows_of("words", 150).astype(np.float32))
+    index = build_index(X)
+    copied = []
+    monkeypatch.setattr(type(index._X), "astype", _noted(type(index._X).astype, copied, index._X.shape))
+    index.query(csr_array(rows_of("words", 40, seed=1)), 5)
+    assert not copied
+
+
+def _noted(method, calls, shape):
+    def noting(self, *args, **kwargs):
+        if self.shape == shape:
+            calls.append(args)
+        return method(self, *args, **kwargs)
+
+    return noting
+
+
+def test_an_index_that_was_stored_without_a_type_of_distances_has_that_of_its_rows():
+    index = build_index(csr_array(rows_of("words", 60).astype(np.float32)))
+    before = index.query(None, 5)
+    state = index.__getstate__()
+    del state["_dtype"]
+    stored = sparse_rows.SparseIndex.__new__(sparse_rows.SparseIndex)
+    stored.__setstate__(state)
+    assert same_bits(stored.query(None, 5).distances, before.distances)
 
 
 @METRICS
@@ -147,3 +191,11 @@ def test_ties_of_whole_numbers_are_decided_by_index_as_among_dense_rows(metric):
     sparse, dense = (build_index(data, metric=metric).query(None, 16) for data in (csr_array(X), X))
     np.testing.assert_array_equal(sparse.indices, dense.indices)
     np.testing.assert_allclose(sparse.distances, dense.distances, rtol=1e-15)
+
+
+def test_distances_of_a_type_that_holds_none_are_refused_when_a_model_is_read(tmp_path):
+    model = NeighborGraph(n_neighbors=6).fit(csr_array(rows_of("words", 80)))
+    model.index_._dtype = np.dtype(np.int32)
+    save(model, tmp_path / "model.lowfold")
+    with pytest.raises(FileError, match="a SparseIndex whose parts do not fit together"):
+        load(tmp_path / "model.lowfold")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import joblib
 import pytest
 
@@ -81,3 +83,17 @@ def test_a_system_that_tells_nothing_limits_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "ROOT", tmp_path)
     assert resources.available_memory() is None
     assert resources.thread_count(None) == joblib.cpu_count()
+
+
+def test_a_group_that_may_not_be_looked_at_is_one_that_tells_nothing(machine, monkeypatch):
+    machine("proc/self/cgroup", "0::/closed/of-mine")
+    stat = os.stat
+
+    def refusing(path, *args, **kwargs):
+        if "closed" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    assert resources.thread_count(None) == 8
+    assert resources.available_memory() == 16 * GB

@@ -7,6 +7,7 @@ import ctypes
 import functools
 import math
 import mmap
+import os
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
@@ -103,7 +104,7 @@ def _folders(controller: str, root: Path, groups: str) -> tuple[Path, ...]:
         at = Path(path.strip().lstrip("/"))
         for base in (top / names, top / controller) if names else (top, top / "unified"):
             found.extend(base / around for around in (at, *at.parents))
-    return tuple(folder for folder in dict.fromkeys(found) if folder.is_dir())
+    return tuple(folder for folder in dict.fromkeys(found) if os.path.isdir(folder))
 
 
 def _meminfo(path: Path) -> int | None:

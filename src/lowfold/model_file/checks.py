@@ -206,9 +206,10 @@ def _whitening(s: dict[str, Any]) -> bool:
 
 
 def _sparse_rows(s: dict[str, Any]) -> bool:
-    """The bound on roundings holds for the rows."""
-    X = s["_X"]
-    return bool(issparse(X) and X.shape[0] == s["n"] and s["_most_entries"] >= np.diff(X.indptr).max(initial=0))
+    """The bound on roundings holds for the rows; an index that was stored long ago has no type of distances."""
+    X, known = s["_X"], s.get("_dtype", np.dtype(float)) in (np.float32, np.float64)
+    right = known and issparse(X) and X.shape[0] == s["n"]
+    return bool(right and s["_most_entries"] >= np.diff(X.indptr).max(initial=0))
 
 
 def _descent(s: dict[str, Any]) -> bool:

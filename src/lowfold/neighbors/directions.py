@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from scipy.sparse import csr_matrix, issparse
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.duplicates import rows_index, sparse_index
-from lowfold.neighbors.engines import Exact, resolve
 from lowfold.neighbors.interface import (
     NeighborIndex,
     Settings,
@@ -47,7 +45,7 @@ class DirectionIndex(NeighborIndex):
 
     # Of an index that was stored before it had them.
     _threads = 1
-    _wide = _exact = False
+    _wide = False
 
     def __init__(self, X: Any, settings: Settings) -> None:
         self.n = X.shape[0]
@@ -61,10 +59,12 @@ class DirectionIndex(NeighborIndex):
         self._directed = np.flatnonzero(has_direction).astype(np.int32)
         self._undirected = np.flatnonzero(~has_direction).astype(np.int32)
         self._units = units if not len(self._undirected) else units[self._directed]
-        engine = Exact() if issparse(X) else resolve(settings.search, *self._units.shape)
-        self._exact = isinstance(engine, Exact)
-        settings = dataclasses.replace(settings, search=engine)
         self._index = self._search_of_units(settings) if len(self._directed) else None
+
+    @property
+    def is_exact(self) -> bool:
+        """As the search among the unit vectors."""
+        return self._index is None or self._index.is_exact
 
     def _search_of_units(self, settings: Settings) -> NeighborIndex:
         if issparse(self._units):
@@ -81,7 +81,7 @@ class DirectionIndex(NeighborIndex):
     def _points_query(self, k: int) -> Neighbors:
         if not len(self._undirected) and self._index is not None:
             ask = _Ask(functools.partial(_of_points, self._index), _of_points)
-            return self._sharpened(ask, k, self.n - 1, exact=self._exact)
+            return self._sharpened(ask, k, self.n - 1, exact=self.is_exact)
         # One more, so that each point itself can be dropped.
         return without_self(self._new_query(self._X, k + 1))
 
@@ -97,7 +97,7 @@ class DirectionIndex(NeighborIndex):
                 lambda rows, k: among.query(some_of(units, rows), k),
                 lambda wide, rows, k: wide.query(_in_float64(given[rows], self._centred, self._threads), k),
             )
-            found = self._sharpened(ask, min(k, self._index.n), self._index.n, exact=self._exact)
+            found = self._sharpened(ask, min(k, self._index.n), self._index.n, exact=self.is_exact)
             indices, distances, recall = self._directed[found.indices], found.distances, found.recall
             # Everything is at distance 1 from a query without direction: the first points are as near as any.
             indices[~has_direction] = self._directed[: indices.shape[1]]

@@ -6,7 +6,7 @@ neighbour is measured one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,11 @@ class DistinctIndex(NeighborIndex):
         self._begin = np.cumsum(self._sizes) - self._sizes
         self._distinct = make(X[self._members[self._begin]])
 
+    @property
+    def is_exact(self) -> bool:
+        """As the search among the distinct rows."""
+        return bool(self._distinct.is_exact)
+
     def _points_query(self, k: int) -> Neighbors:
         count = self._distinct.n
         others = self._distinct.query(None, min(k, count - 1)) if count > 1 else None
@@ -88,13 +93,16 @@ class DistinctIndex(NeighborIndex):
         distances = np.empty((found.n, k), found.distances.dtype)
         step = max(1, NUMBERS_AT_ONCE // (k + found.k))
         for begin in range(0, found.n, step):
-            stopping.check()
-            rows = slice(begin, begin + step)
-            indices[rows], distances[rows] = self._spread_rows(found.indices[rows], found.distances[rows], k)
+            groups, far = found.indices[begin : begin + step], found.distances[begin : begin + step]
+            sizes = self._copies_wanted(groups, far, k)
+            for part in _parts_of(sizes.sum(axis=1)):
+                stopping.check()
+                rows = slice(begin + part.start, begin + part.stop)
+                indices[rows], distances[rows] = self._spread_rows(groups[part], far[part], sizes[part], k)
         return Neighbors(indices, distances, self.n, found.recall)
 
-    def _spread_rows(self, groups: Any, distances: Any, k: int) -> tuple[Any, Any]:
-        sizes = self._copies_wanted(groups, distances, k)
+    def _spread_rows(self, groups: Any, distances: Any, sizes: Any, k: int) -> tuple[Any, Any]:
+        """The first k of so many copies of each."""
         copies = np.repeat(groups.ravel(), sizes.ravel())
         ends = np.cumsum(sizes.ravel())
         number = np.arange(ends[-1]) - np.repeat(ends - sizes.ravel(), sizes.ravel())  # 0, 1, ... within each group
@@ -109,8 +117,8 @@ class DistinctIndex(NeighborIndex):
     def _copies_wanted(self, groups: Any, distances: Any, k: int) -> Any:
         """How many copies of each distinct row, nearest first, may be among the nearest k.
 
-        None of those behind k copies that are nearer; of equally far rows each may have the lowest numbers, at most as
-        many as there is room for. In all k for each such distance, not k for each row.
+        None of those behind k copies that are nearer; of equally far rows each may have the lowest numbers, so of each
+        there are as many as there is room for.
         """
         sizes = np.minimum(self._sizes[groups], k)
         before = np.cumsum(sizes, axis=1) - sizes
@@ -134,6 +142,17 @@ class DistinctIndex(NeighborIndex):
             int(b[first_b[np.searchsorted(distinct_b, j)]]),
             distance,
         )
+
+
+def _parts_of(sizes: NDArray[np.intp]) -> Iterator[slice]:
+    """Parts whose sizes add up to no more than are handled at once, or that are one large size each."""
+    begin, total = 0, 0
+    for end, size in enumerate(sizes.tolist()):
+        if end > begin and total + size > NUMBERS_AT_ONCE:
+            yield slice(begin, end)
+            begin, total = end, 0
+        total += size
+    yield slice(begin, len(sizes))
 
 
 def groups_of_equals(X: Any, many: int, threads: int) -> NDArray[np.intp] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,8 @@ from lowfold.types import Floats, Indices, Neighbors
 TREE_METRICS = ("canberra", "hamming", "haversine")
 # scikit-learn asks of these metrics whether numbers are 0, and says so at each call that is given numbers.
 BOOLEAN_METRICS = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule")
+# New rows are rounded as the points are where it matters whether two numbers are equal: 0.1 is not float32's 0.1.
+EQUALITY_METRICS = ("hamming", *BOOLEAN_METRICS)
 # Two sets of nothing are equal; by these metrics of scikit-learn they are at 0 / 0 from each other.
 UNDEFINED_OF_NOTHING = ("dice", "sokalsneath")
 NUMBERS_AT_ONCE = 1 << 22  # distances to all points that are kept while ties are decided
@@ -44,8 +47,8 @@ class ExternalIndex(NeighborIndex):
         self._search = self._search_among(self._X)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The search is a function of the rest: it is built again rather than stored.
-        return {name: value for name, value in self.__dict__.items() if name != "_search"}
+        # The searches are functions of the rest: they are built again rather than stored.
+        return {name: value for name, value in self.__dict__.items() if name not in ("_search", "_in_wider_type")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -55,6 +58,7 @@ class ExternalIndex(NeighborIndex):
         """By the same search."""
         some = copy.copy(self)
         some.n, some._X = len(points), self._X[points]
+        some.__dict__.pop("_in_wider_type", None)
         some._search = some._search_among(some._X)
         return some
 
@@ -82,6 +86,11 @@ class ExternalIndex(NeighborIndex):
                 f"Use a metric that sklearn.neighbors.NearestNeighbors accepts for them, or 'euclidean'."
             ) from error
 
+    @functools.cached_property
+    def _in_wider_type(self) -> Any:
+        # scikit-learn would convert the points anew for each piece of work, and measure them by a slower way.
+        return self._search_among(self._X.astype(np.float64))
+
     def _points_query(self, k: int) -> Neighbors:
         return without_self(self._nearest(self._X, k + 1))
 
@@ -90,7 +99,9 @@ class ExternalIndex(NeighborIndex):
         return without_self(self._nearest(self._X[points], k + 1), points)
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
-        return self._nearest(given_queries(X, self._X, self._threads, self._metric), k)
+        given, stored = given_queries(X, self._X, self._threads, self._metric), self._X.dtype
+        dtype = stored if self._metric in EQUALITY_METRICS else np.promote_types(given.dtype, stored)
+        return self._nearest(given.astype(dtype, copy=False), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
         distances, indices = self._measured(X, min(k + 1, self.n))
@@ -131,7 +142,8 @@ class ExternalIndex(NeighborIndex):
 
     def _asked(self, X: Any, k: int) -> tuple[Any, Any]:
         try:
-            distances, indices = self._search.kneighbors(as_seen(X, self._metric), k)
+            search = self._search if X.dtype == self._X.dtype else self._in_wider_type
+            distances, indices = search.kneighbors(as_seen(X, self._metric), k)
         except (ValueError, TypeError) as error:
             raise ParameterError(
                 f"metric={self._metric!r} failed on these data: {str(error).rstrip('.')}. It needs a distance, one "

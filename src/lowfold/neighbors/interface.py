@@ -57,6 +57,11 @@ class NeighborIndex(ABC):
 
     n: int
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether no neighbour is ever missed."""
+        return True
+
     def query(self, X: Any = None, k: int = 15) -> Neighbors:
         """The k nearest points of each row of X by itself, or of each indexed point (itself excluded) for None."""
         most = self.n - (X is None)
@@ -165,6 +170,17 @@ def with_rows(found: Neighbors, rows: NDArray[np.intp], others: Neighbors) -> Ne
     indices, distances = found.indices.copy(), found.distances.copy()
     indices[rows], distances[rows] = others.indices, others.distances
     return dataclasses.replace(found, indices=indices, distances=distances)
+
+
+def joined(*parts: tuple[NDArray[np.intp], Neighbors]) -> Neighbors:
+    """The neighbours of all rows, given for some and for the others; the recall is that of the worst part."""
+    rows = np.concatenate([numbers for numbers, _ in parts])
+    place = np.empty_like(rows)
+    place[rows] = np.arange(len(rows))
+    indices, distances = (
+        np.concatenate([getattr(found, field) for _, found in parts])[place] for field in ("indices", "distances")
+    )
+    return Neighbors(indices, distances, parts[0][1].n_points, min(found.recall for _, found in parts))
 
 
 def without_self(neighbors: Neighbors, points: NDArray[np.intp] | None = None) -> Neighbors:

@@ -97,9 +97,7 @@ def subspace(X: Floats, seed: int) -> Subspace | None:
 
 
 class ReducedIndex(RowsIndex):
-    """An index of the rows' coordinates in a subspace, beside the rows themselves; approximate."""
-
-    _is_exact = False
+    """An index of the rows' coordinates in a subspace, beside the rows themselves."""
 
     def __init__(self, X: Floats, metric: str, settings: Settings, space: Subspace) -> None:
         self.n = len(X)
@@ -205,6 +203,11 @@ class ReducedIndex(RowsIndex):
             if 2 * len(pending) > len(sample):
                 return None  # the subspace says too little
         return true, ranks
+
+    @property
+    def is_exact(self) -> bool:
+        """Never: it is made for the approximate search."""
+        return False
 
     @property
     def dtype(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lowfold.backend import pieces
 from lowfold.neighbors.external import ExternalIndex
-from lowfold.neighbors.interface import Settings
+from lowfold.neighbors.interface import Settings, given_queries
 from lowfold.types import Floats, Indices, Neighbors
 
 SPARE = 8  # neighbours more than are wanted: those of equal length are mostly among them
@@ -25,7 +26,7 @@ class SparseIndex(ExternalIndex):
     not, every row is looked at that could be near.
     """
 
-    _dtype = np.dtype(np.float64)  # of an index that was stored before it had one
+    _dtype: Any = None  # of an index that was stored before it had one
 
     def __init__(self, X: Any, settings: Settings, dtype: Any = None) -> None:
         self._dtype = X.dtype if dtype is None else np.dtype(dtype)
@@ -36,19 +37,20 @@ class SparseIndex(ExternalIndex):
     @property
     def dtype(self) -> Any:
         """The type of the distances, by which they are equal or not."""
-        return self._dtype
+        return self._X.dtype if self._dtype is None else self._dtype
 
     def _search_among(self, X: Any) -> Any:
-        from sklearn.neighbors import NearestNeighbors
+        return _Sums(X)
 
-        return NearestNeighbors(metric="euclidean", algorithm="brute", n_jobs=1).fit(X.astype(np.float64))
+    def _new_query(self, X: Any, k: int) -> Neighbors:
+        return self._nearest(given_queries(X, self._X, self._threads, self._metric), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
         distances, indices = self._measured(X, k)
         return Neighbors(indices, distances, self.n)
 
     def _measured(self, X: Any, k: int) -> tuple[Floats, Indices]:
-        distances, indices = np.empty((X.shape[0], k), self._dtype), np.empty((X.shape[0], k), np.int32)
+        distances, indices = np.empty((X.shape[0], k), self.dtype), np.empty((X.shape[0], k), np.int32)
 
         def measure(rows: slice) -> None:
             distances[rows], indices[rows] = self._ranked(X[rows].astype(np.float64), k)
@@ -64,26 +66,22 @@ class SparseIndex(ExternalIndex):
         if found.shape[1] < self.n:
             size = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
             # The k-th, and what is equal to it in the type of the distances.
-            reach = np.partition(lengths, k - 1, axis=1)[:, k - 1] * (1 + 4 * np.finfo(self._dtype).eps)
+            reach = np.partition(lengths, k - 1, axis=1)[:, k - 1] * (1 + 4 * np.finfo(self.dtype).eps)
             # Of a row no farther than the k-th, whose own length is at most |x| + reach.
-            doubt = (self._most_entries + 8) * np.finfo(float).eps * np.square(2 * size + reach)
+            products = np.maximum(self._most_entries, np.diff(X.indptr)) + 8
+            doubt = products * np.finfo(float).eps * np.square(2 * size + reach)
             doubtful = np.flatnonzero(np.square(scores[:, -1]) <= np.square(reach) + doubt)
-            wide, step = self._X.astype(np.float64, copy=False), max(1, NUMBERS_AT_ONCE // self.n)
+            step = max(1, NUMBERS_AT_ONCE // self.n)
             for rows in (doubtful[begin : begin + step] for begin in range(0, len(doubtful), step)):
                 pieces.check()
-                distances[rows], indices[rows] = self._among_near(
-                    X[rows], wide, np.square(reach[rows]) + doubt[rows], k
-                )
+                near = self._search.squares(X[rows]) <= (np.square(reach) + doubt)[rows, None]
+                np.put_along_axis(near, found[rows], True, axis=1)  # so that there are k at least
+                distances[rows], indices[rows] = self._among_near(X[rows], near, k)
         return distances, indices
 
-    def _among_near(self, X: Any, wide: Any, most: NDArray[np.float64], k: int) -> tuple[Floats, Indices]:
-        """(distances, indices) of the k nearest among all whose squared distance may be at most this, by such sums.
-
-        wide: the points in float64.
-        """
-        from sklearn.metrics.pairwise import euclidean_distances
-
-        row, column = np.nonzero(euclidean_distances(X, wide, squared=True) <= most[:, None])
+    def _among_near(self, X: Any, near: NDArray[np.bool_], k: int) -> tuple[Floats, Indices]:
+        """(distances, indices) of the k nearest among those near to each row."""
+        row, column = np.nonzero(near)
         distances = self._as_distances(self._pair_lengths(X, row, column))
         order = np.lexsort((column, distances, row))
         chosen = order[np.searchsorted(row, np.arange(X.shape[0]))[:, None] + np.arange(k)]
@@ -97,7 +95,7 @@ class SparseIndex(ExternalIndex):
 
     def _as_distances(self, lengths: NDArray[np.float64]) -> Floats:
         distances = lengths if self._metric == "euclidean" else np.square(lengths)
-        return (distances / 2 if self._metric == "cosine" else distances).astype(self._dtype)
+        return (distances / 2 if self._metric == "cosine" else distances).astype(self.dtype)
 
     def _lengths(self, X: Any, found: Indices) -> NDArray[np.float64]:
         """|x_i - y_j| for each j in row i of those found."""
@@ -107,12 +105,38 @@ class SparseIndex(ExternalIndex):
     def _pair_lengths(self, X: Any, row: NDArray[np.intp], column: NDArray[Any]) -> NDArray[np.float64]:
         """|x_i - y_j| for pairs of i and j."""
         lengths = np.empty(len(column))
-        step = max(1, NUMBERS_AT_ONCE // max(1, 2 * self._most_entries))
+        entries = self._most_entries + int(np.diff(X.indptr).max(initial=0))
+        step = max(1, NUMBERS_AT_ONCE // max(1, entries))
         for begin in range(0, len(column), step):
             pieces.check()
             pairs = slice(begin, begin + step)
             lengths[pairs] = row_lengths(csr_matrix(X[row[pairs]] - self._X[column[pairs]].astype(np.float64)))
         return lengths
+
+
+class _Sums:
+    """|x|^2 + |y|^2 - 2 x.y between new rows x and points y, all in float64."""
+
+    def __init__(self, points: Any) -> None:
+        from sklearn.neighbors import NearestNeighbors  # not at the top: it takes longer to import than all of Lowfold
+
+        self._points = points.astype(np.float64, copy=False)
+        self._sizes = np.asarray(self._points.multiply(self._points).sum(axis=1)).ravel()
+        self._search = NearestNeighbors(metric="euclidean", algorithm="brute", n_jobs=1).fit(self._points)
+
+    def kneighbors(self, X: Any, k: int) -> tuple[NDArray[np.float64], Any]:
+        """The roots of the k least and the points that they belong to."""
+        found: tuple[NDArray[np.float64], Any] = self._search.kneighbors(X, k)
+        return found
+
+    def squares(self, X: Any) -> NDArray[np.float64]:
+        """All of them."""
+        sizes = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
+        return np.asarray(sizes + self._sizes - 2 * (X @ self._columns).toarray())
+
+    @functools.cached_property
+    def _columns(self) -> csr_matrix:
+        return csr_matrix(self._points.T)
 
 
 def row_lengths(differences: Any) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from lowfold.neighbors.interface import (
     Settings,
     first_of,
     given_queries,
+    joined,
     lengths_of,
     nearest_rounded,
     rounded,
@@ -71,16 +72,16 @@ class RowsIndex(NeighborIndex):
             return self.nearest(given, k)
         rows = given.astype(self._X.dtype)
         off = self._distances_moved(given, rows)
-        other = np.flatnonzero(off)
+        same, other = np.flatnonzero(off == 0), np.flatnonzero(off)
         if not len(other):
             return self.nearest(rows, k)
         found = self._near_rounded(given[other], rows[other], off[other], k)
-        return found if len(other) == len(rows) else with_rows(self.nearest(rows, k), other, found)
+        return found if not len(same) else joined((same, self.nearest(rows[same], k)), (other, found))
 
     def _near_rounded(self, given: Floats, rows: Floats, off: NDArray[np.float64], k: int) -> Neighbors:
         """The nearest k of rows that the type of the points moves by `off`."""
         found = self.nearest(rows, min(k + EQUAL, self.n))
-        moved = self._moved(off, found.distances[:, : k + self._is_exact])
+        moved = self._moved(off, found.distances[:, : k + self.is_exact])
         nearest = first_of(found, k)
         if not len(moved):
             return nearest
@@ -88,10 +89,6 @@ class RowsIndex(NeighborIndex):
         if len(undecided):
             own = with_rows(own, undecided, self._in_wider_type(given[moved[undecided]], k))
         return with_rows(nearest, moved, own)
-
-    @property
-    @abstractmethod
-    def _is_exact(self) -> bool: ...
 
     def _distances_moved(self, given: Floats, rows: Floats) -> NDArray[np.float64]:
         """How far each row is moved by the type of the points."""
@@ -105,7 +102,7 @@ class RowsIndex(NeighborIndex):
         distances = lengths_of(distances, self._metric).astype(np.float64)
         rounding = SEEN * np.finfo(self._X.dtype).eps * distances
         moved = off > rounding[:, 0]
-        if self._is_exact:
+        if self.is_exact:
             moved |= np.diff(distances, axis=1).min(axis=1, initial=np.inf) < 2 * off + rounding[:, -1]
         return np.flatnonzero(moved)
 
@@ -161,7 +158,7 @@ class SpatialIndex(RowsIndex):
 
     def _made(self, scores: str) -> Any:
         make = native.kernels.Index32 if self._X.dtype == np.float32 else native.kernels.Index64
-        least = MIN_WIDE_CELL if self._is_exact and self._X.shape[1] > WIDE else MIN_CELL
+        least = MIN_WIDE_CELL if self.is_exact and self._X.shape[1] > WIDE else MIN_CELL
         cells = max(1, min(round(math.sqrt(self.n)), self.n // least))
         return make(self._X, self._metric, cells, scores, self._seed, self._threads)
 
@@ -195,7 +192,8 @@ class SpatialIndex(RowsIndex):
         return self._index.order()
 
     @property
-    def _is_exact(self) -> bool:
+    def is_exact(self) -> bool:
+        """Whether the engine is."""
         return not isinstance(self._engine, Cells)
 
     def _plan(self, k: int) -> Plan:

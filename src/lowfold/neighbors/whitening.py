@@ -15,7 +15,6 @@ from lowfold.backend import blas, native, resources
 from lowfold.backend.eigenpairs import eigenpairs
 from lowfold.errors import DataError
 from lowfold.neighbors.duplicates import rows_index
-from lowfold.neighbors.engines import Exact, resolve
 from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, nearest_rounded, rounded, some_of
 from lowfold.options import seed_of
 from lowfold.types import Floats, Neighbors
@@ -75,8 +74,6 @@ class Whitening:
 class WhitenedIndex(NeighborIndex):
     """A search among the rows in coordinates in which the metric is Euclid's."""
 
-    _is_exact = False  # of an index that was stored before it knew
-
     def __init__(self, X: Floats, settings: Settings) -> None:
         self.n = X.shape[0]
         self._X = X
@@ -86,9 +83,13 @@ class WhitenedIndex(NeighborIndex):
         self._search_among(self._whitening.rows(X))
 
     def _search_among(self, rows: NDArray[np.float64]) -> None:
-        engine = resolve(self._settings.search, *rows.shape)
-        self._rows, self._is_exact = rows, isinstance(engine, Exact)
-        self._index = rows_index(rows, "euclidean", dataclasses.replace(self._settings, search=engine))
+        self._rows = rows
+        self._index = rows_index(rows, "euclidean", self._settings)
+
+    @property
+    def is_exact(self) -> bool:
+        """As the search among them."""
+        return self._index.is_exact
 
     def part(self, points: NDArray[np.intp]) -> WhitenedIndex:
         """What was learnt of all of them stays."""
@@ -103,12 +104,12 @@ class WhitenedIndex(NeighborIndex):
             lambda rows, k: index.query(None, k) if rows is None else index.nearest_points(rows, k),
             k,
             self.n - 1,
-            exact=self._is_exact,
+            exact=self.is_exact,
         )
 
     def _new_query(self, X: Any, k: int) -> Neighbors:
         given = self._whitening.rows(given_queries(X, self._X, self._threads))
-        return self._typed(lambda rows, k: self._index.query(some_of(given, rows), k), k, self.n, exact=self._is_exact)
+        return self._typed(lambda rows, k: self._index.query(some_of(given, rows), k), k, self.n, exact=self.is_exact)
 
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """As all neighbours here."""
