@@ -9,14 +9,14 @@ import pytest
 from scipy.sparse import issparse
 
 import lowfold
-from conftest import ESTIMATORS, cloud, in_short, model_of, name_of, same_bits
+from conftest import ESTIMATORS, cloud, model_of, name_of, quick, same_bits
 from lowfold.spectral import factor
 from lowfold.stress import pairs
 
-MANY, MORE = 2200, 9000  # points: more than are solved or summed over all pairs at once, and than pairs are kept of
-pytestmark = pytest.mark.filterwarnings("ignore::lowfold.errors.ConvergenceWarning")  # of so few steps
+# Points: more than are solved or summed over all pairs at once, and more than pairs are kept of.
+MANY, MORE = 2200, 9000
 
-FEW_PASSES = lowfold.Majorisation(max_iter=3)
+pytestmark = pytest.mark.filterwarnings("ignore::lowfold.errors.ConvergenceWarning")  # of so few steps
 
 # By what else there is than the defaults: an estimator, changes, and the finding that shows them to be at work.
 WAYS = {
@@ -30,12 +30,6 @@ WAYS = {
     "order of distances": (lowfold.MDS, {"scaling": "nonmetric"}, {}),
     "distances of directions": (lowfold.UMAP, {"metric": "cosine"}, {}),
 }
-
-
-def quick(model: Any) -> Any:
-    """The estimator, made to take far fewer steps than it would."""
-    stress = type(model).__module__.startswith("lowfold.stress")
-    return model.set_params(solver=FEW_PASSES) if stress else in_short(model)
 
 
 def check_threads(cls: type, n: int, jobs: tuple[int, ...], **changes: Any) -> Any:
