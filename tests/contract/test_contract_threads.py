@@ -15,12 +15,12 @@ from lowfold.stress import pairs
 
 # Points: more than are solved or summed over all pairs at once, and more than pairs are kept of.
 MANY, MORE = 2200, 9000
+MISSING = lowfold.Cells(recall=0.9)
 
 pytestmark = pytest.mark.filterwarnings("ignore::lowfold.errors.ConvergenceWarning")  # of so few steps
 
 # By what else there is than the defaults: an estimator, changes, and the finding that shows them to be at work.
 WAYS = {
-    "approximate search": (lowfold.NeighborGraph, {"search": "cells"}, {}),
     "tree": (lowfold.TSNE, {"repulsion": "tree"}, {"repulsion": "tree"}),
     "tree with charges": (lowfold.SNE, {"repulsion": "tree"}, {"repulsion": "tree"}),
     "all pairs": (lowfold.TSNE, {"repulsion": "exact"}, {"repulsion": "exact"}),
@@ -71,6 +71,18 @@ def test_any_number_of_threads_gives_the_same_bits_by_other_ways(way):
 def test_any_number_of_threads_gives_the_same_bits_through_the_polynomial_filter(monkeypatch):
     monkeypatch.setattr(factor, "NARROW_BAND", 100)
     assert findings_of(check_threads(lowfold.LaplacianEigenmaps, MANY, (2, 3, 8)))["solver"] == "filter"
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_any_number_of_threads_finds_the_same_neighbors_where_some_are_missed(metric):
+    X, new = cloud(MORE, 32, dtype=np.float32), cloud(200, 32, seed=1, dtype=np.float32)
+    indices = [lowfold.build_index(X, metric=metric, search=MISSING, n_jobs=n_jobs) for n_jobs in (1, 2, 3, 8)]
+    for rows in (None, new):
+        expected, *others = [index.query(rows, 10) for index in indices]
+        assert expected.recall < 1
+        for found in others:
+            assert same_bits(found.indices, expected.indices)
+            assert same_bits(found.distances, expected.distances)
 
 
 @pytest.mark.parametrize("limit", ["KEPT_POINTS", "CACHED_POINTS"])
