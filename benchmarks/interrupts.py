@@ -57,6 +57,7 @@ FITS = (
     ("UMAP", REDUCED, 70_000),
     ("UMAP", FLOW, 1_000_000),
 )
+GRAPH = FLOW, 1_000_000
 SEARCHES = (("exact", REDUCED, 70_000), ("cells", FLOW, 1_000_000), ("cells", MNIST, 70_000))
 # By scikit-learn, but the first: exactly, whatever the number of rows.
 METRICS = ("mahalanobis", "braycurtis", "canberra", "sparse cosine")
@@ -79,6 +80,8 @@ def works(*, smoke: bool) -> dict[str, Callable[[], Callable[[], Any]]]:
         named[f"Ctrl-C: {method}, {source} {rows:,}"] = partial(_fit, method, source, rows, smoke)
     for method in (cls.__name__ for cls in lowfold.METHODS.values()):
         named[f"Ctrl-C: transform of 60,000 rows by {method}, {REDUCED}"] = partial(_transform, method, smoke)
+    source, rows = GRAPH
+    named[f"Ctrl-C: fit_transform of NeighborGraph, {source} {rows:,}"] = partial(_graph, source, rows, smoke)
     for engine, source, rows in SEARCHES:
         named[f"Ctrl-C: neighbours ({engine}), {source} {rows:,}"] = partial(_search, engine, source, rows, smoke)
     for metric in METRICS:
@@ -136,6 +139,10 @@ def _transform(method: str, smoke: bool) -> Callable[[], Any]:
     X = _rows(REDUCED, 70_000, smoke)
     fitted = len(X) // 7
     return partial(getattr(lowfold, method)().fit(X[:fitted]).transform, X[fitted:])
+
+
+def _graph(source: str, rows: int, smoke: bool) -> Callable[[], Any]:
+    return partial(lowfold.NeighborGraph().fit_transform, _rows(source, rows, smoke))
 
 
 def _search(engine: str, source: str, rows: int, smoke: bool) -> Callable[[], Any]:

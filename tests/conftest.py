@@ -30,6 +30,7 @@ FORCE_METHODS = [lowfold.TSNE, lowfold.SymmetricSNE, lowfold.SNE, lowfold.Elasti
 SHORT = lowfold.Annealed(max_iter=20)
 # The phase before, which Annealed takes at any max_iter, is short here too; elastic embedding has none.
 SHORTER = lowfold.Classical(early_iter=20, max_iter=20)
+FEW_PASSES = lowfold.Majorisation(max_iter=3)
 
 # scikit-learn's checks fit ten points; a method refuses more neighbours than there are points.
 FOR_SMALL_DATA = {"n_neighbors": 6, "perplexity": 2.0}
@@ -82,6 +83,12 @@ def in_short(model: Any) -> Any:
     schedules[lowfold.ElasticEmbedding] = SHORT
     schedule = schedules.get(type(model))
     return model if schedule is None else model.set_params(schedule=schedule)
+
+
+def quick(model: Any) -> Any:
+    """The same with a stress that is far from its minimum, for what does not hang on the map."""
+    stress = type(model).__module__.startswith("lowfold.stress")
+    return model.set_params(solver=FEW_PASSES) if stress else in_short(model)
 
 
 def dense(Y: Any) -> Any:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lowfold.backend.embedding_protocol import Convolution
+from lowfold.backend.protocol import Factorisation, Kernels, SearchIndex
+
 ROOT = Path(__file__).parents[1] / "cpp"
 CORE, BINDINGS = sorted((ROOT / "core").glob("*.?pp")), sorted((ROOT / "bindings").glob("*.cpp"))
 
@@ -173,6 +176,28 @@ BOUND = {
 def test_every_bound_function_is_looked_at():
     assert {"coranking", "search", "PythonIndex.search", "tree_field", "layout_epoch"} - BOUND.keys() == {"search"}
     assert len(BOUND) == sum(len(re.findall(r"\.def(?:_prop_ro)?\(", without_comments(path))) for path in BINDINGS)
+
+
+# What the kernels make, and what the protocol says of it; in the source both types of index are one class.
+MADE = {"Index32": SearchIndex, "Index64": SearchIndex, "Factorisation": Factorisation, "Convolution": Convolution}
+IN_SOURCE = {SearchIndex: "PythonIndex"}
+
+
+def named(protocol):
+    """The methods and attributes that a protocol or its bases name."""
+    names = (name for part in protocol.__mro__ for name in (*vars(part), *vars(part).get("__annotations__", ())))
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_what_is_bound_is_what_the_protocol_of_a_backend_names():
+    classes = {IN_SOURCE.get(protocol, protocol.__name__): protocol for protocol in MADE.values()}
+    methods = {f"{cls}.{name}" for cls, protocol in classes.items() for name in (*named(protocol), "__init__")}
+    assert (named(Kernels) - {"simd", *MADE}) | methods == BOUND.keys()
+
+
+def test_the_kernels_are_what_the_protocol_of_a_backend_names(kernels):
+    for offered, protocol in [(kernels, Kernels), *((getattr(kernels, name), kind) for name, kind in MADE.items())]:
+        assert {name for name in dir(offered) if not name.startswith("_")} == named(protocol)
 
 
 def test_every_bound_function_releases_the_gil_but_for_those_that_do_no_work():

@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
+import pytest
 
+from conftest import LEVELS
 from lowfold import datasets
+
+LOADED = "import lowfold.backend.native as n; print(n.kernels.simd)"
+PROCESSOR = Path("/proc/cpuinfo")
+
+# What the compiler may use at each level beyond the one before, by Linux's names.
+NEEDED = {
+    "avx2": {"avx2", "fma", "bmi1", "bmi2", "abm", "movbe", "f16c"},
+    "avx512": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512_vnni"},
+}
+
+
+@pytest.mark.parametrize("unset", [{}, {"LOWFOLD_SIMD": ""}], ids=["unset", "empty"])
+def test_the_best_kernels_of_this_processor_are_loaded_if_none_are_asked_for(unset):
+    others = {name: value for name, value in os.environ.items() if name != "LOWFOLD_SIMD"}
+    run = subprocess.run([sys.executable, "-c", LOADED], env=others | unset, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == LEVELS[-1]
+
+
+@pytest.mark.skipif(not PROCESSOR.exists(), reason="the system does not say what its processor has")
+def test_kernels_can_be_loaded_for_all_that_this_processor_has():
+    lines = PROCESSOR.read_text().splitlines()
+    has = {flag for line in lines if line.startswith("flags") for flag in line.partition(":")[2].split()}
+    expected = ["baseline"]
+    for level, needed in NEEDED.items():
+        if not needed <= has:
+            break
+        expected.append(level)
+    assert expected == LEVELS
 
 
 def test_the_kernels_can_be_chosen_and_a_wrong_choice_is_an_error():
-    code = "import lowfold.backend.native as n; print(n.kernels.simd)"
     run = subprocess.run(
-        [sys.executable, "-c", code], env={"LOWFOLD_SIMD": "baseline"}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", LOADED], env={"LOWFOLD_SIMD": "baseline"}, capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "baseline"
     wrong = subprocess.run(
-        [sys.executable, "-c", code], env={"LOWFOLD_SIMD": "quantum"}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", LOADED], env={"LOWFOLD_SIMD": "quantum"}, capture_output=True, text=True, check=False
     )
     assert "Set LOWFOLD_SIMD to one of these" in wrong.stderr
 
