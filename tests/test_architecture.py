@@ -26,7 +26,7 @@ ROOT = TESTS.parent
 
 # Lowest first: a module imports from its own layer and from those above it in this list.
 LAYERS = (
-    {"errors", "types", "options"},
+    {"errors", "types", "options", "arguments"},
     {"backend"},
     {"number_types", "tables", "pairwise", "inputs", "training"},
     {"fitted", "estimator", "watching"},

@@ -74,14 +74,17 @@ class UMAP(Watched):
     memory_limit: float | None = memory_limit_option()
 
     def resume(self, n_epochs: int, learning_rate: float = 0.25) -> UMAP:
-        """Goes on from the embedding for some more epochs, with steps that shorten to nothing again."""
+        """Goes on from the embedding for n_epochs more, with steps that shorten to nothing again.
+
+        learning_rate: factor of their length, as in Epochs.
+        """
         check_is_fitted(self)
         self._resume(self._steps(n_epochs, learning_rate))
         return self
 
     @of_fitted
     def inverse_transform(self, Y: Any) -> Any:
-        """Returns rows of the data space for coordinates in the embedding, each by itself, in any number of dimensions.
+        """Returns rows of the data space for coordinates Y in the embedding, of any dimension, each by itself.
 
         The mean of the rows of the nearest embedded points, weighted by the degrees to which these belong to y; the
         coordinates of a training point give its own row. A warning says how many lie where there are no points.
@@ -98,7 +101,7 @@ class UMAP(Watched):
 
     @of_fitted
     def in_support(self, Y: Any) -> NDArray[np.bool_]:
-        """Returns for each row of coordinates whether it lies among embedded points.
+        """Returns for each row of Y, coordinates in the embedding, whether it lies among embedded points.
 
         It does if its nearest one is no farther away than that one's own last neighbour in the embedding.
         """

@@ -23,6 +23,7 @@ WIDTHS = (8, 32, 128, 512)
 def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join") -> tuple[csr_array, Components]:
     """(graph, components): the symmetric graph of distances after the policy, and what it found.
 
+    neighbors: those of the points of an index, as index.query(None, k) gives them, and that index.
     An edge i - j is there if either point is among the other's neighbours. If the graph falls into components:
     join      adds the shortest bridges that connect them all (a minimum spanning tree between components)
     separate  leaves them; the method treats each by itself
