@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.sparse import coo_array, csr_array
 from lowfold.backend import native
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.interface import NeighborIndex
+from lowfold.options import documented, option, validate
 from lowfold.types import Components, Floats, Indices, Neighbors
 
 POLICIES = ("join", "separate", "largest", "error")
@@ -20,21 +22,25 @@ POLICIES = ("join", "separate", "largest", "error")
 WIDTHS = (8, 32, 128, 512)
 
 
+@documented
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    """What `connect` is told, checked as the option of a method is."""
+
+    policy: str = option("join", choices=POLICIES, help="way to treat a neighbour graph that falls into components")
+
+
 def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join") -> tuple[csr_array, Components]:
     """(graph, components): the symmetric graph of distances after the policy, and what it found.
 
-    neighbors: those of the points of an index, as index.query(None, k) gives them, and that index.
+    neighbors: index.query(None, k) of the index.
     An edge i - j is there if either point is among the other's neighbours. If the graph falls into components:
     join      adds the shortest bridges that connect them all (a minimum spanning tree between components)
     separate  leaves them; the method treats each by itself
     largest   keeps the edges of the largest component alone
     error     raises DataError
     """
-    if policy not in POLICIES:
-        raise ParameterError(
-            f"The component policy must be one of {', '.join(map(repr, POLICIES))}. Got {policy!r} instead. "
-            f"Use 'join' to connect the components by their shortest bridges."
-        )
+    validate(_Policy(policy), "connect")
     if not isinstance(neighbors, Neighbors) or not isinstance(index, NeighborIndex):
         raise ParameterError(
             f"connect was given a {type(neighbors).__name__} and a {type(index).__name__}; it needs the neighbours "

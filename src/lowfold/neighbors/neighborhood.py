@@ -25,8 +25,8 @@ def components_option(default: str = "join") -> Any:
     return option(
         default,
         choices=POLICIES,
-        help="way to treat a neighbour graph that falls into components: by their shortest bridges, each by itself, "
-        "the largest alone with the other points placed as new ones are, or an error",
+        help="way to treat a neighbour graph that falls into components: join them by their shortest bridges, keep "
+        "them separate, take the largest and place the other points as new ones, or raise an error",
     )
 
 
