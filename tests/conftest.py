@@ -71,6 +71,9 @@ def declared(cls: type) -> set[str]:
     return {parameter.name for parameter in parameters(cls)}
 
 
+GRAPH_METHODS = [cls for cls in lowfold.METHODS.values() if "components" in declared(cls)]
+
+
 def model_of(cls: type, **changes: Any) -> Any:
     """An unfitted estimator that can be fitted to a few points."""
     small = {name: value for name, value in FOR_SMALL_DATA.items() if name in declared(cls)}

@@ -17,6 +17,7 @@ import pytest
 
 import lowfold
 from conftest import FORCE_METHODS, name_of
+from lowfold.neighbors.components import POLICIES
 from lowfold.options import parameters
 
 PACKAGE = Path(lowfold.__file__).parent
@@ -25,7 +26,7 @@ ROOT = TESTS.parent
 
 # Lowest first: a module imports from its own layer and from those above it in this list.
 LAYERS = (
-    {"errors", "types", "options"},
+    {"errors", "types", "options", "arguments"},
     {"backend"},
     {"number_types", "tables", "pairwise", "inputs", "training"},
     {"fitted", "estimator", "watching"},
@@ -213,6 +214,17 @@ def test_every_option_has_a_help_and_stands_in_the_docstring_of_its_class(cls):
         assert parameter.option.help.strip()
         assert re.search(rf"\b{parameter.name}\b", cls.__doc__), parameter.name
         assert parameter.option.help in cls.__doc__, parameter.name
+
+
+def test_components_are_treated_alike_wherever_a_graph_is_made():
+    choices = {
+        cls.__name__: parameter.option.choices
+        for cls in DECLARING_CLASSES
+        for parameter in parameters(cls)
+        if parameter.name == "components"
+    }
+    assert {"Isomap", "LaplacianEigenmaps", "Nearest", "Fuzzy"} <= choices.keys()
+    assert set(choices.values()) == {POLICIES}
 
 
 def test_a_method_has_at_most_ten_parameters(method):

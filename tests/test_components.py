@@ -89,8 +89,12 @@ def test_a_connected_graph_is_left_alone_by_every_policy():
 
 
 def test_an_unknown_policy_is_refused_with_the_choices():
-    with pytest.raises(ParameterError, match="'join', 'separate', 'largest', 'error'"):
+    with pytest.raises(
+        ParameterError, match="of connect must be .* 'join', 'separate', 'largest', 'error'. Got 'glue'"
+    ):
         connect(*graph_of(islands()[0]), policy="glue")
+    with pytest.raises(ParameterError, match=r"Got \['join'\] instead"):
+        connect(*graph_of(islands()[0]), policy=["join"])
 
 
 def test_a_graph_without_distances_between_components_cannot_be_joined():

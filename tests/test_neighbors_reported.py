@@ -73,5 +73,6 @@ def test_two_far_groups_are_said_and_joined_by_their_shortest_bridge(cls):
 def test_umap_says_the_sizes_of_two_far_groups_and_builds_no_bridge():
     X, _ = two_groups()
     findings = searching(UMAP).fit(X).report_.findings
-    assert findings["components"] == "2, of sizes 40, 30, set side by side"
+    assert findings["components"] == "2, of sizes 40, 30"
+    assert findings["component policy"] == "separate"
     assert "bridges" not in findings

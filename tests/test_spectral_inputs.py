@@ -10,20 +10,17 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 
 import lowfold
-from conftest import cloud
+from conftest import GRAPH_METHODS, cloud
 from lowfold import (
-    LLE,
     LTSA,
     PCA,
     ClassicalMDS,
     DataError,
     DiffusionMap,
     Heat,
-    HessianLLE,
     Isomap,
     KernelPCA,
     LaplacianEigenmaps,
-    ModifiedLLE,
     Nearest,
     ParameterError,
     Within,
@@ -32,9 +29,6 @@ from lowfold import (
 )
 from lowfold.errors import ConvergenceWarning
 from shapes import swiss_roll
-
-GRAPH_METHODS = [Isomap, LLE, ModifiedLLE, HessianLLE, LTSA, LaplacianEigenmaps]
-
 
 # Kinds of input
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 
-from conftest import cloud, same_bits
+from conftest import GRAPH_METHODS, cloud, same_bits
 from lowfold import (
     LLE,
     LTSA,
@@ -16,14 +16,11 @@ from lowfold import (
     HessianLLE,
     Isomap,
     KernelPCA,
-    LaplacianEigenmaps,
     ModifiedLLE,
     ParameterError,
 )
 from lowfold.spectral import eigen
 from shapes import subspace_sine, swiss_roll, unexplained, up_to_signs
-
-GRAPH_METHODS = [Isomap, LLE, ModifiedLLE, HessianLLE, LTSA, LaplacianEigenmaps]
 
 
 def islands(sizes=(60, 30, 20), d=3):

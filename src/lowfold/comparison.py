@@ -94,6 +94,7 @@ def compare(
 
     methods: names of the registry, unfitted estimators, or a mapping from titles to either. Those that look for
     neighbours share one search. What a method cannot do with these data stands in its row instead of a map.
+    labels: one for each point, by which the maps are judged too. judging: how they are, as a `Judging`.
     callback: called with each method's title before it starts.
     """
     running = Running(X, methods, Judging() if judging is None else judging)

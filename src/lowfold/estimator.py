@@ -114,7 +114,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         return self._place(data) if self._training is None else self._recall(data, self._training)
 
     def estimate(self, n_samples: int, n_features: int, n_stored: int | None = None) -> int:
-        """Returns about how many bytes a fit to float64 data of this shape needs beside the data.
+        """Returns about how many bytes a fit to float64 data of shape (n_samples, n_features) needs beside the data.
 
         n_stored: the numbers that sparse data hold, as in estimate(*X.shape, X.nnz).
         """

@@ -16,6 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from lowfold.errors import ParameterError
 
+THREADS = "number of threads; None uses every core that this process may use"
+
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 
@@ -40,7 +42,7 @@ def option(
 
 def n_jobs_option() -> Any:
     """The number of threads, as every estimator declares it."""
-    help = "number of threads; None uses every core that this process may use, -2 all but one, and so on down to one"
+    help = f"{THREADS}, -2 all but one, and so on down to one"
     return dataclasses.field(default=None, metadata={"option": Option(help=help, high=1024, never=0)})
 
 

@@ -13,7 +13,10 @@ __all__ = ["Eurodist", "digits", "eurodist", "spiral", "swiss_roll", "two_disks"
 def spiral(
     n: int = 500, *, turns: float = 3.0, noise: float = 0.0, random_state: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(X, position): n points scattered, not evenly, along a plane spiral, and how far along it each lies (0 to 1)."""
+    """(X, position): n points scattered, not evenly, along a plane spiral, and how far along it each lies (0 to 1).
+
+    turns: how often it goes round. noise: standard deviation of what is added to each coordinate. random_state: seed.
+    """
     rng = np.random.default_rng(random_state)
     position = np.sort(rng.beta(1.0, 1.5, n))
     angle = 2 * np.pi * turns * np.sqrt(0.02 + 0.98 * position)
@@ -31,7 +34,10 @@ def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def swiss_roll(
     n: int = 1000, *, noise: float = 0.0, random_state: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(X, sheet): n points of a rolled-up rectangle in space, and where each lies in the rectangle (along, across)."""
+    """(X, sheet): n points of a rolled-up rectangle in space, and where each lies in the rectangle (along, across).
+
+    noise: standard deviation of what is added to each coordinate. random_state: seed.
+    """
     rng = np.random.default_rng(random_state)
     angle = 1.5 * np.pi * (1 + 2 * rng.random(n))
     across = 21 * rng.random(n)
@@ -43,10 +49,10 @@ def swiss_roll(
 def two_disks(
     n: int = 800, *, random_state: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], tuple[int, int, int]]:
-    """(X, side, (a, b, c)): two disks with a narrow bridge, and three points to compare distances between.
+    """(X, side, (a, b, c)): n points of two disks with a narrow bridge, and three points to compare distances between.
 
     a lies at the bridge's end in the left disk, b at its other end in the right one, c in the right disk, about as far
-    from b as a is.
+    from b as a is. random_state: seed.
     """
     rng = np.random.default_rng(random_state)
     bridge = max(8, n // 40)

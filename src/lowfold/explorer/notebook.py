@@ -20,7 +20,7 @@ def widget(
     images: Any = None,
     contents: Contents | None = None,
 ) -> Any:
-    """A notebook widget with maps of X; arguments as in `explore` and `make_scene`.
+    """A notebook widget with maps of X; labels, columns, images and contents as in `make_scene`.
 
     `selection` holds the rows that are selected in it, and can be set; `height` its height in pixels.
     """

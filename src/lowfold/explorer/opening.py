@@ -50,7 +50,8 @@ def explore(
 
     maps: names of the registry, estimators, fitted or not, or coordinates (n, c); several in a sequence, by title in a
     mapping, or what `compare` returned. X may be None where all of them are there already: then nothing can be run.
-    labels, columns, images: as in `make_scene`. A script goes on at once: `explore(X).wait()` stays until Ctrl-C.
+    labels, columns, images: as in `make_scene`. serving: port, browser and contents, as a `Serving`.
+    A script goes on at once: `explore(X).wait()` stays until Ctrl-C.
     """
     how = Serving() if serving is None else serving
     validate(how)

@@ -29,7 +29,10 @@ COMPRESSION, GZIP = 1, 31  # coordinates hardly shrink, images and neighbours do
 
 
 def write_page(path: Any, scene: Scene) -> None:
-    """Writes one self-contained HTML file, whole or not at all; it opens from disk and asks the network for nothing."""
+    """Writes a scene to one self-contained HTML file at path, whole or not at all.
+
+    It opens from disk and asks the network for nothing.
+    """
     before, after = page_parts()
     packed = _compressed(scene.pack())
 

@@ -69,9 +69,9 @@ def make_scene(
     """A scene of one data set.
 
     X: the data, or None where there are only maps, which are then not judged. maps: a fitted estimator or coordinates
-    (n, c), several of them in a sequence or by title in a mapping, or what `lowfold.compare` returned. columns: a
-    mapping or DataFrame of further values for each point. images: (n, height, width), (n, height, width, 3), or
-    (n, pixels) if they are square.
+    (n, c), several of them in a sequence or by title in a mapping, or what `lowfold.compare` returned. labels: one for
+    each point. columns: a mapping or DataFrame of further values for each point. images: (n, height, width),
+    (n, height, width, 3), or (n, pixels) if they are square. contents: what else there is, as `Contents`.
     """
     how = Contents() if contents is None else contents
     _check(how)
@@ -103,7 +103,10 @@ def make_scene(
 
 
 def contents_for(model: Estimator, X: Any, *, title: str, features: Any = "auto") -> Contents:
-    """Contents that judge a map by the metric that its model was fitted with; not at all where that leaves no ranks."""
+    """Contents that judge a map by the metric that its model was fitted with; not at all where that leaves no ranks.
+
+    X: the data of the fit. title, features: as in `Contents`.
+    """
     metric = getattr(model, "metric", "euclidean")
     kernel = getattr(model, "kernel", None)
     graph = issparse(X) and metric == "precomputed"

@@ -23,7 +23,7 @@ LABEL = "label"  # what `write` calls the column of labels beside a map
 
 
 def read(path: Any, *, labels: str | None = None, name: str | None = None) -> Table:
-    """The rows of numbers in a file, or of the images in a folder.
+    """The rows of numbers in the file at path, or of the images in a folder.
 
     labels: the name of the column, array or field that holds a label for each row ("folder" for images). name: which
     array of a file with several.

@@ -32,7 +32,7 @@ def check_ending(path: Any) -> str:
 
 
 def write(path: Any, Y: Any, *, method: str = "y", labels: Any = None, source: Any = None) -> None:
-    """Writes coordinates, in columns <method>1, <method>2, ..., and the labels beside them where there are any.
+    """Writes coordinates Y to a file at path, in columns <method>1, <method>2, ..., and beside them the labels, if any.
 
     .h5ad: into obsm["X_<method>"] of a copy of `source`, or of a new file.
     """

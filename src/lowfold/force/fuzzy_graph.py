@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from lowfold import inputs
 from lowfold.affinity.fuzzy import fuzzy_rows, fuzzy_union, held, mean_distance
 from lowfold.affinity.targets import Target, read_target, with_labels, with_numbers
 from lowfold.backend import native, resources
-from lowfold.errors import DataError
+from lowfold.backend.embedding_protocol import Sparse
 from lowfold.force.affinities import ORDER_NEIGHBORS, GivenAffinities, good_order
-from lowfold.force.start import spectral
+from lowfold.force.fuzzy_components import Remainder, between_members, check_policy, components_of, with_bridges
+from lowfold.neighbors.components import bridged, findings_of
 from lowfold.neighbors.index import build_index, index_of
-from lowfold.neighbors.interface import Settings
+from lowfold.neighbors.interface import NeighborIndex, Settings
+from lowfold.neighbors.neighborhood import against, components_option, index_among
 from lowfold.options import documented, option
-from lowfold.types import Floats, Indices
-
-GAP = 1.5  # of the widest component: how far apart components are set at the start
+from lowfold.types import Components, Floats, Indices
 
 
 @documented
@@ -37,9 +37,7 @@ class Fuzzy:
         help="1: an edge is there if one end has it; 0: if both have, and from a point without any to its nearest "
         "neighbour; between: a mixture",
     )
-    components: str = option(
-        "separate", choices=("separate", "error"), help="way to treat a graph that falls into components"
-    )
+    components: str = components_option("separate")
     target: str = option(
         "auto",
         choices=("auto", "labels", "numbers"),
@@ -49,11 +47,17 @@ class Fuzzy:
 
 
 class FuzzyGraph:
-    """w_ij between the training points.
+    """w_ij between the training points, or with the policy `largest` between those of the largest component.
 
-    order (n,): the points in an order in which neighbours lie near each other in memory; entries are in it. count,
-    labels: the components.
+    order (m,): the points in an order in which neighbours lie near each other in memory; entries are in it. outside:
+    what is known of the points outside the largest component, the members being numbered without them; None: all are
+    members. parts: how many components are left after the policy.
     """
+
+    index: NeighborIndex  # unless affinities are given
+    entries: Sparse
+    order: NDArray[np.intp]
+    outside: Remainder | None = None
 
     def __init__(self, data: inputs.Data, n_neighbors: int, settings: Settings, graph: str | Fuzzy) -> None:
         self.fuzzy = Fuzzy() if isinstance(graph, str) else graph
@@ -67,15 +71,24 @@ class FuzzyGraph:
             self._built(data, n_neighbors, settings)
         if self._target is not None:
             self._sharpen(self._target.taken(self.order), n_neighbors, settings)
-        lowest = native.kernels.components(self.entries)
-        _, self.labels, sizes = np.unique(lowest, return_inverse=True, return_counts=True)
-        self.sizes = np.sort(sizes)[::-1]
-        self.count = len(sizes)
-        if self.count > 1 and self.fuzzy.components == "error":
-            raise DataError(
-                f"The fuzzy graph has {self.count} components, the largest of {self.sizes[0]} points. Raise "
-                f"n_neighbors, or use Fuzzy(components='separate')."
-            )
+        found = components_of(self.entries, self.order, self.fuzzy.components)
+        check_policy(found, data)
+        self.parts = found.count if found.policy == "separate" else 1
+        self._findings = findings_of(self._treated(found, data, n_neighbors, settings))
+
+    def _treated(self, found: Components, data: inputs.Data, n_neighbors: int, settings: Settings) -> Components:
+        """As the policy says."""
+        if found.count > 1 and found.policy == "join":
+            found = bridged(found, self.index)
+            self.entries = with_bridges(self.entries, self.order, found.bridges)
+        if found.count > 1 and found.policy == "largest":
+            inside = found.labels == 0
+            self.entries, self.order = between_members(self.entries, self.order, inside)
+            members, points = np.flatnonzero(inside), np.flatnonzero(~inside)
+            values = against(data, points, members)
+            self.index = index_among(self.index, data, members, settings)
+            self.outside = Remainder(points, members, *self._asked(values, min(n_neighbors - 1, len(members))))
+        return found
 
     def _built(self, data: inputs.Data, n_neighbors: int, settings: Settings) -> None:
         """By the neighbours of each point."""
@@ -111,21 +124,42 @@ class FuzzyGraph:
         other = begin, columns, np.take_along_axis(P, order, axis=1).ravel()
         self.entries = with_numbers(self.entries, other, self.fuzzy.target_weight)
 
-    def new(self, values: Any, k: int) -> tuple[Indices, Floats]:
-        """(neighbours, degrees) of each new point."""
+    def new(self, data: inputs.Data, n_neighbors: int) -> tuple[Indices, Floats]:
+        """(neighbours, degrees) of each new point among the members."""
+        if self.outside is not None and data.kind == inputs.DISTANCES:
+            data = inputs.Data(data.kind, data.values[:, self.outside.members])
+        return self._asked(data.values, min(n_neighbors - 1, len(self.order)))
+
+    def _asked(self, values: Any, k: int) -> tuple[Indices, Floats]:
         if self._recall is None:
             neighbors, P = self._affinities.new(values, self._threads)
             return neighbors, P / np.maximum(P.max(axis=1, keepdims=True), np.finfo(np.float32).tiny)
         found = self.index.query(values, k)
         return found.indices, fuzzy_rows(found.distances, self.fuzzy.local_connectivity, self.mean, self._threads)
 
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The rows of the data that the entries are of."""
+        return self.order if self.outside is None else self.outside.members[self.order]
+
+    def by_member(self, Y: Any) -> Any:
+        """Rows in the order of the entries, brought into that of the data."""
+        inside = np.empty_like(Y)
+        inside[self.order] = Y
+        return inside
+
     def matrix(self) -> csr_array:
-        """In the order of the data."""
-        n = len(self.order)
-        place = np.empty(n, np.int32)
-        place[self.order] = np.arange(n, dtype=np.int32)
+        """In the order of the data; rows and columns of points outside the largest component are empty."""
+        m = len(self.order)
+        place = self.by_member(np.arange(m, dtype=np.int32))
         begin, columns, values = native.kernels.permuted(self.entries, place, True, self._threads)
-        return csr_array((values, columns, begin), shape=(n, n))
+        if self.outside is None:
+            return csr_array((values, columns, begin), shape=(m, m))
+        members, n = self.outside.members, m + len(self.outside.points)
+        counts = np.zeros(n, np.int64)
+        counts[members] = np.diff(begin)
+        begin = np.concatenate([[0], np.cumsum(counts)])
+        return csr_array((values, members[columns].astype(np.int32), begin), shape=(n, n))
 
     def findings(self) -> dict[str, Any]:
         """For the report of a fit."""
@@ -135,29 +169,4 @@ class FuzzyGraph:
             found["points without a mutual neighbour"] = f"{self._alone}, each with an edge to its nearest neighbour"
         if self._target is not None:
             found["target"] = self._target.findings()
-        listed = ", ".join(str(size) for size in self.sizes[:5]) + (" ..." if self.count > 5 else "")
-        found["components"] = 1 if self.count == 1 else f"{self.count}, of sizes {listed}, set side by side"
-        return found
-
-
-def start_by_components(graph: FuzzyGraph, d: int, n_jobs: int | None) -> Floats:
-    """Each component's own Laplacian eigenmap, as wide as the root of its size, in rows and columns side by side."""
-    begin, columns, values = graph.entries
-    n = len(begin) - 1
-    W = csr_array((values, columns, begin), shape=(n, n))
-    Y = np.zeros((n, d))
-    across = math.ceil(math.sqrt(graph.count))
-    step = GAP * math.sqrt(float(graph.sizes[0]) / n)
-    for rank, label in enumerate(np.argsort(-np.bincount(graph.labels), kind="stable")):
-        members = np.flatnonzero(graph.labels == label)
-        Z: Floats = np.zeros((len(members), d))
-        if len(members) > d + 1:
-            part = csr_array(W[members][:, members])
-            entries = part.indptr.astype(np.int64), part.indices.astype(np.int32), part.data
-            Z = spectral(entries, d, n_jobs)
-            Z = Z * (math.sqrt(len(members) / n) / max(float(np.ptp(Z, axis=0).max()), 1e-12))
-        Z[:, 0] += step * (rank % across)
-        if d > 1:
-            Z[:, 1] += step * (rank // across)
-        Y[members] = Z
-    return Y
+        return found | self._findings

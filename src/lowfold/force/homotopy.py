@@ -33,11 +33,11 @@ class Homotopy:
     )
 
     def strengths(self, n: int, degree: float = 1.0) -> NDArray[np.float64]:
-        """The strengths passed through for n points whose affinities have this sum on average."""
+        """The strengths passed through for n points whose affinities have the sum `degree` on average."""
         return np.geomspace(min(degree / n, self.strength), self.strength, self.steps)
 
     def masses(self, n: int) -> Floats | None:
-        """The masses, checked."""
+        """The masses of n points, checked."""
         if self.mass is None:
             return None
         mass = np.asarray(self.mass, np.float32)
@@ -49,7 +49,7 @@ class Homotopy:
         return mass
 
     def engine(self, law: Law, order: NDArray[np.intp], repulsion: Any, threads: int) -> PairsEngine:
-        """The sum over the pairs given; `order` is that of the embedding's rows."""
+        """The sum of the law over the pairs given, on so many threads; `order` is that of the embedding's rows."""
         if self.mass is not None or repulsion != "auto":
             other = "mass" if self.mass is not None else f"repulsion={repulsion!r}"
             raise ParameterError(

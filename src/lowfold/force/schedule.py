@@ -74,7 +74,7 @@ class Annealed:
     callback: Callable[[Step], Any] | None = callback_option()
 
     def phases(self, n: int, total: float = 1.0) -> list[Phase]:
-        """The phases for n points; steps are divided by stiffness, so that the sum of affinities changes nothing."""
+        """The phases for n points; steps are divided by stiffness, so that the total of affinities changes nothing."""
         rate, late = SAFE_RATE * self.learning_rate, self.late_exaggeration
         longer = min(4.0, max(1.0, math.sqrt(LONGER_BELOW / n), SMALL / n))
         exaggeration = self._exaggeration(longer)
@@ -132,7 +132,7 @@ class Classical:
     callback: Callable[[Step], Any] | None = callback_option()
 
     def phases(self, n: int, total: float = 1.0) -> list[Phase]:
-        """The phases for n points whose affinities have this sum."""
+        """The phases for n points whose affinities have this total."""
         auto = isinstance(self.learning_rate, str)
         early, late = self.exaggeration, self.late_exaggeration
         rates = [n / (early * total), n / (late * total)] if auto else [float(self.learning_rate)] * 2

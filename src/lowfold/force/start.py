@@ -40,17 +40,19 @@ def start_of(
 ) -> Floats:
     """The start in the order of the affinities: coordinates from an array as they are, else of the wanted size.
 
-    affinities: entries and their order. shape: number of coordinates, standard deviation of the first one, seed.
+    affinities: entries, and the rows of the data that they are of. shape: number of coordinates, standard deviation of
+    the first one, seed.
     """
     P, order = affinities
     d, size, seed = shape
     if not isinstance(init, str):
         return given_start(init, (data.n, d))[order]
     rng = np.random.default_rng(seed)
-    noise = rng.standard_normal((data.n, d))
+    n = len(order)  # fewer than there are data where some are placed later
+    noise = rng.standard_normal((n, d))
     if init == "random":
         return _sized(noise, size).astype(np.float32)
-    Y = principal(data.values, d, n_jobs)[order] if init == "pca" else spectral(P, min(d, data.n - 1), n_jobs)
+    Y = _principal_of(data, order, d, n_jobs) if init == "pca" else spectral(P, min(d, n - 1), n_jobs)
     Y = np.pad(Y, ((0, 0), (0, d - Y.shape[1])))
     Y = _sized(Y, size)
     # Coordinates that the data do not have are filled with noise, and so are points that all lie in one place.
@@ -75,6 +77,13 @@ def given_start(init: Any, shape: tuple[int, int]) -> Floats:
         )
     inputs.check_apart(Y)
     return Y
+
+
+def _principal_of(data: inputs.Data, order: NDArray[np.intp], d: int, n_jobs: int | None) -> Floats:
+    """The first principal coordinates of these rows of the data by themselves, in their order."""
+    members = np.sort(order)
+    values = data.values if len(members) == data.n else data.values[members]
+    return principal(values, d, n_jobs)[np.searchsorted(members, order)]
 
 
 def principal(values: Any, d: int, n_jobs: int | None) -> Floats:

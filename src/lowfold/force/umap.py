@@ -20,7 +20,8 @@ from lowfold import inputs
 from lowfold.errors import ParameterError, warn
 from lowfold.estimator import Stopwatch
 from lowfold.fitted import of_fitted
-from lowfold.force.fuzzy_graph import Fuzzy, FuzzyGraph, start_by_components
+from lowfold.force.fuzzy_components import start_by_components
+from lowfold.force.fuzzy_graph import Fuzzy, FuzzyGraph
 from lowfold.force.preimages import Preimages
 from lowfold.force.sampled import Curve, Epochs, Layout, curve_of, epochs_of, placed
 from lowfold.force.start import init_option, start_of
@@ -35,7 +36,7 @@ from lowfold.options import (
     seed_of,
 )
 from lowfold.spectral.eigen import factor_memory
-from lowfold.types import Floats, Step
+from lowfold.types import Floats, Indices, Step
 
 # Of the start: two thirds of the points lie within WIDTH of the middle, where groups a few units across can still pass
 # each other, and none farther away than FARTHEST.
@@ -73,14 +74,17 @@ class UMAP(Watched):
     memory_limit: float | None = memory_limit_option()
 
     def resume(self, n_epochs: int, learning_rate: float = 0.25) -> UMAP:
-        """Goes on from the embedding for some more epochs, with steps that shorten to nothing again."""
+        """Goes on from the embedding for n_epochs more, with steps that shorten to nothing again.
+
+        learning_rate: factor of their length, as in Epochs.
+        """
         check_is_fitted(self)
         self._resume(self._steps(n_epochs, learning_rate))
         return self
 
     @of_fitted
     def inverse_transform(self, Y: Any) -> Any:
-        """Returns rows of the data space for coordinates in the embedding, each by itself, in any number of dimensions.
+        """Returns rows of the data space for coordinates Y in the embedding, of any dimension, each by itself.
 
         The mean of the rows of the nearest embedded points, weighted by the degrees to which these belong to y; the
         coordinates of a training point give its own row. A warning says how many lie where there are no points.
@@ -97,7 +101,7 @@ class UMAP(Watched):
 
     @of_fitted
     def in_support(self, Y: Any) -> NDArray[np.bool_]:
-        """Returns for each row of coordinates whether it lies among embedded points.
+        """Returns for each row of Y, coordinates in the embedding, whether it lies among embedded points.
 
         It does if its nearest one is no farther away than that one's own last neighbour in the embedding.
         """
@@ -124,18 +128,18 @@ class UMAP(Watched):
         self._rows = data
         self._equal = None if self._training is None else self._training.find(data.values, self._threads)
         with watch.stage("layout"), self._kept_when_interrupted(data, watch, findings):
-            self._drain(self._steps(epochs.count(data.n), epochs.learning_rate))
+            self._drain(self._steps(epochs.count(len(self._layout.Y)), epochs.learning_rate))
         with self._kept_when_interrupted(data, watch, findings):
             return self._finished(findings)
 
     def _start(self, data: inputs.Data, seed: int) -> Floats:
         """In the order of the graph, drawn together; a given one as it is."""
         init = "spectral" if isinstance(self.init, str) and self.init == "auto" else self.init
-        d, order = self.n_components, self._graph.order
-        if isinstance(init, str) and init == "spectral" and self._graph.count > 1:
-            Y = start_by_components(self._graph, d, self.n_jobs)
+        d, graph = self.n_components, self._graph
+        if isinstance(init, str) and init == "spectral" and graph.parts > 1:
+            Y = start_by_components(graph.entries, d, self.n_jobs)
         else:
-            Y = start_of(init, data, (self._graph.entries, order), (d, 1.0, seed), self.n_jobs)
+            Y = start_of(init, data, (graph.entries, graph.rows), (d, 1.0, seed), self.n_jobs)
         if not isinstance(init, str):
             return Y.astype(np.float32)
         noise = NOISE * np.random.default_rng(seed).standard_normal(Y.shape)
@@ -143,7 +147,17 @@ class UMAP(Watched):
 
     def _steps(self, count: int, rate: float) -> Iterator[Step]:
         for epoch, Y, loss in self._layout.run(count, rate):
-            yield Step(epoch, "layout", Y, self._graph.order, loss, None)
+            inner, order = self._with_outside(Y)
+            yield Step(epoch, "layout", inner, order, loss, None)
+
+    def _with_outside(self, Y: Floats) -> tuple[Floats, NDArray[np.intp]]:
+        """(coordinates, rows of the data) at an epoch; points outside the layout stand among their neighbours in it."""
+        outside = self._graph.outside
+        if outside is None:
+            return Y, self._graph.order
+        inside = self._graph.by_member(Y)
+        own = among(outside.neighbors, outside.degrees, inside)
+        return np.concatenate([inside, own]), np.concatenate([outside.members, outside.points])
 
     def _callback(self) -> Callable[[Step], Any] | None:
         return epochs_of(self.schedule).callback
@@ -158,8 +172,9 @@ class UMAP(Watched):
         if layout.ended:
             findings["ended"] = "by the loss, which no longer fell by more than its error"
         findings.update(a=self._curve[0], b=self._curve[1])
-        Y = np.empty_like(layout.Y)
-        Y[self._graph.order] = layout.Y
+        Y, outside = self._graph.by_member(layout.Y), self._graph.outside
+        if outside is not None:
+            Y = outside.with_members(Y, self._drawn((outside.neighbors, outside.degrees), Y))
         if self._equal is not None:
             Y = Y[self._equal]  # equal rows lie in one place
         self._frozen = Y
@@ -172,12 +187,17 @@ class UMAP(Watched):
         return self._preimages
 
     def _place(self, data: inputs.Data) -> Floats:
-        neighbors, P = self._graph.new(data.values, min(self.n_neighbors - 1, len(self._frozen)))
-        weights = P / P.sum(axis=1, keepdims=True)
-        start = np.einsum("ij,ijd->id", weights, self._frozen[neighbors]).astype(np.float32)
+        outside = self._graph.outside
+        members = self._frozen if outside is None else self._frozen[outside.members]
+        return self._drawn(self._graph.new(data, self.n_neighbors), members)
+
+    def _drawn(self, found: tuple[Indices, Floats], members: Floats) -> Floats:
+        """New points, by their neighbours among the members and the degrees of those, which stay where they are."""
+        neighbors, P = found
         n, k = P.shape
         entries = np.arange(0, n * k + 1, k, dtype=np.int64), neighbors.ravel(), P.ravel()
-        return placed(entries, start, self._frozen, self._curve, epochs_of(self.schedule), self._threads)
+        start, epochs = among(neighbors, P, members), epochs_of(self.schedule)
+        return placed(entries, start, members, self._curve, epochs, self._threads)
 
     def _check(self, data: inputs.Data) -> None:
         if self.metric == "affinity":
@@ -208,6 +228,11 @@ class UMAP(Watched):
 
     def _cheaper(self) -> str:
         return "Lower n_neighbors, or fit fewer samples and place the rest with transform."
+
+
+def among(neighbors: Indices, P: Floats, Y: Floats) -> Floats:
+    """The mean of each point's neighbours, weighted by their degrees."""
+    return np.einsum("ij,ijd->id", P / P.sum(axis=1, keepdims=True), Y[neighbors]).astype(np.float32)
 
 
 def drawn_together(Y: Floats) -> NDArray[np.float64]:

@@ -37,7 +37,7 @@ class MarkovChain:
         return int(self.P.shape[0])
 
     def distribution(self, start: Any, t: int) -> NDArray[np.float64]:
-        """Where the walk is after t steps: p P^t, from a point or from a distribution p over the points."""
+        """Where the walk is after t steps: p P^t, from a start p: a point, or a distribution over the points."""
         t = _whole(t)
         p = np.eye(1, self.n, self._point(start))[0] if np.ndim(start) == 0 else self._checked(start)
         for _ in range(t):
@@ -54,13 +54,16 @@ class MarkovChain:
         return self.reversibility_defect() <= ROUNDING * float(self.stationary.max())
 
     def diffusion_distance(self, i: int, j: int, t: int) -> float:
-        """sqrt(sum_k (P^t_ik - P^t_jk)^2 / d_k), by taking the t steps."""
+        """sqrt(sum_k (P^t_ik - P^t_jk)^2 / d_k), by taking the t steps: how far apart points i and j are."""
         self._check_no_transient_points()
         difference = self.distribution(i, t) - self.distribution(j, t)
         return float(np.sqrt(np.sum(difference**2 / self.degrees)))
 
     def eigenvectors(self, m: int, end: str = TOP) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(eigenvalues, right eigenvectors) of P: the m largest behind 1, or the m smallest. P must be reversible."""
+        """(eigenvalues, right eigenvectors) of P: the m largest behind 1, or at the end "bottom" the m smallest.
+
+        P must be reversible.
+        """
         problem, root = self._problem(-1.0 if end == BOTTOM else 1.0)
         if not isinstance(m, int | np.integer) or not 1 <= m < self.n or end not in (TOP, BOTTOM):
             raise ParameterError(
@@ -159,7 +162,7 @@ def from_transition(P: Any, *, components: str = "error") -> MarkovChain:
 
 
 def chain_of(model: Any) -> MarkovChain:
-    """The walk that a fitted LaplacianEigenmaps or DiffusionMap is read off."""
+    """The walk that a model, a fitted LaplacianEigenmaps or DiffusionMap, is read off."""
     walk = getattr(model, "random_walk", None)
     if walk is None:
         raise ParameterError(

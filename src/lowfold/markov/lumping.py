@@ -36,7 +36,7 @@ class Lumping:
 
 
 def lumpability(source: Any, labels: Any) -> Lumping:
-    """How far classes of points, given by a label for each, are from a Markov chain of their own.
+    """How far classes of points, given by their labels, are from a Markov chain of their own.
 
     `source` is a chain, a fitted LaplacianEigenmaps or DiffusionMap, or a matrix of affinities.
     """
@@ -62,7 +62,10 @@ def lumpability(source: Any, labels: Any) -> Lumping:
 
 
 def find_lumps(source: Any, n_classes: int) -> Lumping:
-    """A partition into n_classes with a small defect, from the most stepwise eigenvectors of a reversible chain."""
+    """A partition into n_classes with a small defect, from the most stepwise eigenvectors of a reversible chain.
+
+    source: as in `lumpability`.
+    """
     chain = as_chain(source)
     if not isinstance(n_classes, int | np.integer) or not 2 <= n_classes <= chain.n:
         raise ParameterError(

@@ -18,10 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold import inputs
+from lowfold.arguments import telling
 from lowfold.backend import native, resources
 from lowfold.errors import ParameterError
 from lowfold.estimator import share_listener, tell_share
-from lowfold.metrics.score import Sample, Sampling, Score, chosen_points, mean_score, read_data, read_embedding
+from lowfold.metrics.score import (
+    ARGUMENTS,
+    Sample,
+    Sampling,
+    Score,
+    chosen_points,
+    mean_score,
+    read_data,
+    read_embedding,
+)
 from lowfold.neighbors.interface import Metric
 from lowfold.spectral.pairs import PairDistances
 
@@ -31,17 +41,19 @@ PIECES, SMALLEST_PIECE = 20, 50  # of the points, between two words about how ma
 CURVE_POINTS = 40  # neighbourhood sizes of a curve, in equal ratios
 
 
+@telling(ARGUMENTS)
 def trustworthiness(
     X: Any, Y: Any, k: int = 5, *, metric: Metric = "euclidean", sample: Sampling = "auto", n_jobs: int | None = None
 ) -> Score:
     """1 minus the weighted share of intruders: points among the k nearest in Y that are far in X.
 
-    Equals scikit-learn's `trustworthiness`. sample: "auto" looks at all points up to 10,000, else at 1,000.
+    Equals scikit-learn's `trustworthiness`.
     """
     found = coranked(X, Y, [k], _Setting(metric, sample, n_jobs))
     return found.score(found.trustworthiness)
 
 
+@telling(ARGUMENTS)
 def continuity(
     X: Any, Y: Any, k: int = 5, *, metric: Metric = "euclidean", sample: Sampling = "auto", n_jobs: int | None = None
 ) -> Score:
@@ -50,6 +62,7 @@ def continuity(
     return found.score(found.continuity)
 
 
+@telling(ARGUMENTS)
 def neighbor_recall(
     X: Any, Y: Any, k: int = 15, *, metric: Metric = "euclidean", sample: Sampling = "auto", n_jobs: int | None = None
 ) -> Score:
@@ -58,6 +71,7 @@ def neighbor_recall(
     return found.score(found.recall)
 
 
+@telling(ARGUMENTS)
 def r_nx(
     X: Any, Y: Any, k: int = 15, *, metric: Metric = "euclidean", sample: Sampling = "auto", n_jobs: int | None = None
 ) -> Score:
@@ -66,6 +80,7 @@ def r_nx(
     return found.score(found.r_nx)
 
 
+@telling(ARGUMENTS)
 def r_nx_area(
     X: Any, Y: Any, *, metric: Metric = "euclidean", sample: Sampling = "auto", n_jobs: int | None = None
 ) -> Score:
@@ -93,6 +108,7 @@ class QualityCurve:
     area: Score
 
 
+@telling(ARGUMENTS)
 def quality_curve(
     X: Any,
     Y: Any,
@@ -102,7 +118,10 @@ def quality_curve(
     sample: Sampling = "auto",
     n_jobs: int | None = None,
 ) -> QualityCurve:
-    """The family at several k (None: 40 sizes in equal ratios up to n - 2), and the area under R_NX."""
+    """The family at several k (None: 40 sizes in equal ratios up to n - 2), and the area under R_NX.
+
+    sample: as in `r_nx_area`.
+    """
     setting = _Setting(metric, sample, n_jobs)
     n = read_data(X, metric).n
     if n < 3:

@@ -12,8 +12,9 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_is_fitted
 
 from lowfold import inputs
+from lowfold.arguments import telling
 from lowfold.errors import DataError, ParameterError
-from lowfold.metrics.score import GROUPS, Sampling, Score, chosen_points, grouped_error, read_embedding
+from lowfold.metrics.score import ARGUMENTS, GROUPS, Sampling, Score, chosen_points, grouped_error, read_embedding
 from lowfold.metrics.shepard import shepard_correlation
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import Metric, Settings, read_points
@@ -23,6 +24,7 @@ from lowfold.options import validate
 KEPT = 0.9  # of the ratios, the smaller ones: the largest come from the edge of the data and from outliers
 
 
+@telling(ARGUMENTS)
 def intrinsic_dimension(
     X: Any,
     method: str = "two_nn",
@@ -34,7 +36,7 @@ def intrinsic_dimension(
 ) -> Score:
     """The dimension of the manifold that the points of X lie on.
 
-    "two_nn" (Facco et al. 2017): the ratio mu of each point's second to its first neighbour's distance has the
+    method: "two_nn" (Facco et al. 2017): the ratio mu of each point's second to its first neighbour's distance has the
     distribution 1 - mu^-d; d is the slope of -log(1 - F) over log mu, of nine tenths of the points. per_point:
     1 / log mu.
     "mle" (Levina and Bickel 2005): 1 / d is the mean over neighbours j < k of log(r_k / r_j), averaged over points
@@ -106,11 +108,13 @@ def _likelihood(distances: NDArray[np.float64]) -> tuple[float, float, NDArray[n
     return value, error, per_point
 
 
+@telling(ARGUMENTS)
 def residual_variance(
     X: Any, Y: Any, *, metric: Metric = "euclidean", sample: Sampling = "auto", n_jobs: int | None = None
 ) -> NDArray[np.float64]:
     """1 - r^2 between distances in X and in the first 1, 2, ... coordinates of Y: see the elbow.
 
+    sample: as in `shepard_correlation`.
     For Isomap's shortest paths instead of distances in X: `Isomap.residual_variance()`.
     """
     embedding = read_embedding(Y)
@@ -136,7 +140,7 @@ class EigenvalueGaps:
 
 
 def eigenvalue_gaps(model: Any) -> EigenvalueGaps:
-    """The spectrum of a fitted spectral method: a gap behind the m-th value says that m coordinates stand out.
+    """The spectrum of a fitted spectral model: a gap behind the m-th value says that m coordinates stand out.
 
     For walks (diffusion maps, Laplacian eigenmaps) the gap is that of 1 - eigenvalue, the rate at which the coordinate
     fades. Fit with more components than you want, to see what comes behind.

@@ -8,10 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold import inputs
+from lowfold.arguments import telling
 from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import share_listener, tell_share
-from lowfold.metrics.score import Sampling, Score, check_labels, chosen_points, mean_score, read_embedding, rows_of
+from lowfold.metrics.score import (
+    ARGUMENTS,
+    Sampling,
+    Score,
+    check_labels,
+    chosen_points,
+    mean_score,
+    read_embedding,
+    rows_of,
+)
 from lowfold.metrics.votes import shares_of_tied, winning_shares
 from lowfold.neighbors.index import build_index
 from lowfold.types import Floats, Neighbors
@@ -20,6 +30,7 @@ BLOCK_BYTES = 16_000_000
 PIECE = 20_000  # points whose neighbours are looked for at once, if somebody wants to hear how many are done
 
 
+@telling(ARGUMENTS)
 def label_accuracy(Y: Any, labels: Any, k: int = 10, *, sample: Sampling = "auto", n_jobs: int | None = None) -> Score:
     """The share of points whose label most of their k nearest others have.
 
@@ -40,6 +51,7 @@ def label_accuracy(Y: Any, labels: Any, k: int = 10, *, sample: Sampling = "auto
     return mean_score(shares, points, n)
 
 
+@telling(ARGUMENTS)
 def silhouette(Y: Any, labels: Any, *, sample: Sampling = "auto", n_jobs: int | None = None) -> Score:
     """The mean of (b - a) / max(a, b), a the mean distance to points of the same label, b to those of the next one.
 

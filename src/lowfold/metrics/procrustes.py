@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from lowfold.arguments import telling
 from lowfold.backend import blas
 from lowfold.errors import DataError, ParameterError
 from lowfold.estimator import Estimator
 from lowfold.metrics.coranking import neighbor_recall
-from lowfold.metrics.score import Sampling, Score, read_embedding
+from lowfold.metrics.score import ARGUMENTS, Sampling, Score, read_embedding
 from lowfold.types import Floats
 
 
@@ -59,10 +60,14 @@ class Stability:
         return f"over {len(self.seeds)} seeds: Procrustes distance {self.distance}, neighbour recall {self.recall}"
 
 
+@telling(ARGUMENTS)
 def stability(
     model: Estimator, X: Any, seeds: Sequence[int] = (0, 1, 2, 3, 4), *, k: int = 15, sample: Sampling = "auto"
 ) -> Stability:
-    """Fits clones of the model with several seeds to X and compares their embeddings, pair by pair."""
+    """Fits clones of the model with several seeds to X and compares their embeddings, pair by pair.
+
+    By their Procrustes distance, and by the share of the k nearest that both have.
+    """
     if "random_state" not in model.get_params():
         raise ParameterError(f"{type(model).__name__} has no random_state: every fit gives the same embedding.")
     seeds = tuple(int(seed) for seed in seeds)

@@ -14,7 +14,7 @@ from lowfold import inputs
 from lowfold.backend import native
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.interface import Metric, read_points
-from lowfold.options import documented, option, validate
+from lowfold.options import THREADS, documented, option, validate
 from lowfold.spectral.pairs import PairDistances
 from lowfold.tables import as_labels
 from lowfold.types import Floats
@@ -34,6 +34,16 @@ class Sample:
 
 
 Sampling: TypeAlias = str | int | Sample | None
+
+# Of every function that judges an embedding.
+ARGUMENTS = {
+    "X": "the data, rows or with metric='precomputed' their distances",
+    "Y": "the embedding, a row for each point",
+    "labels": "one for each point",
+    "metric": "how distances in X are measured, by name or as a function",
+    "sample": "the points looked at: 'auto' all up to 10,000, else 1,000; None all; a number of them, or a Sample",
+    "n_jobs": THREADS,
+}
 
 
 @dataclass(frozen=True, slots=True)

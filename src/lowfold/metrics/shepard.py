@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold import inputs
+from lowfold.arguments import telling
 from lowfold.backend import native, resources
 from lowfold.errors import ParameterError
 from lowfold.estimator import tell_share
 from lowfold.metrics.ranks import rank_correlation, row_ranks, streamed_rank_correlation
 from lowfold.metrics.score import (
+    ARGUMENTS,
     GROUPS,
     Sample,
     Sampling,
@@ -41,6 +43,7 @@ BLOCK_BYTES = 16_000_000
 PAIR_STREAM = 2 << 32  # of the random numbers
 
 
+@telling(ARGUMENTS)
 def shepard_correlation(
     X: Any,
     Y: Any,
@@ -50,11 +53,12 @@ def shepard_correlation(
     sample: Sampling = "auto",
     n_jobs: int | None = None,
 ) -> Score:
-    """The correlation of distances in X and in Y over pairs of points: Spearman's of their ranks, or Pearson's.
+    """The correlation of distances in X and in Y over pairs of points.
 
-    per_point: the correlation over the pairs that a point is in. Where one side does not vary, it is 0. sample: "auto"
-    takes all points up to 2,000, else 1,000; None takes all of any number, in less than a gigabyte. The time of
-    Spearman's then grows like n^4 from 5,000 points on: all pairs pass by once for each twelve million of them.
+    method: "spearman", of their ranks, or "pearson". per_point: the correlation over the pairs that a point is in.
+    Where one side does not vary, it is 0.
+    sample: "auto" takes all points up to 2,000, else 1,000; None takes all of any number, in less than a gigabyte. The
+    time of Spearman's then grows like n^4 from 5,000 points on: all pairs pass by once for each twelve million of them.
     """
     if method not in ("spearman", "pearson"):
         raise ParameterError(f"method={method!r} must be 'spearman' or 'pearson'. Use for example method='spearman'.")
@@ -76,6 +80,7 @@ def shepard_correlation(
     return Score(rank_correlation(first, second), error, np.concatenate(per_point), rows.drawn)
 
 
+@telling(ARGUMENTS)
 def normalized_stress(
     X: Any,
     Y: Any,
@@ -88,7 +93,7 @@ def normalized_stress(
     """sqrt(sum (delta - s d)^2 / sum delta^2) over pairs, delta in X and d in Y: 0 if all distances agree.
 
     s is the best factor, so that the size of an embedding does not matter, or 1 if not `scaled`. per_point: the same
-    over the pairs that a point is in, with the common s.
+    over the pairs that a point is in, with the common s. sample: as in `shepard_correlation`.
     """
     rows = distance_rows(X, Y, metric, sample, n_jobs)
     moments = np.concatenate([_moments(a, b) for _, a, b in rows.blocks()])

@@ -235,7 +235,23 @@ def _affinities(s: dict[str, Any]) -> bool:
 
 
 def _fuzzy_graph(s: dict[str, Any]) -> bool:
-    return _is_sparse_triple(s["entries"]) and _is_order(s["order"], len(s["entries"][0]) - 1)
+    if not _is_sparse_triple(s["entries"]):
+        return False
+    outside, m = s.get("outside"), len(s["entries"][0]) - 1
+    same = _is_order(s["order"], m) and ("index" not in s or s["index"].n == m)
+    return same and (outside is None or len(outside.members) == m)
+
+
+def _remainder(s: dict[str, Any]) -> bool:
+    """Each point is a member or not, and those that are not have neighbours among the members."""
+    points, members, near, degrees = (s[name] for name in ("points", "members", "neighbors", "degrees"))
+    sorts = points, members
+    if not all(isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype.kind == "i" for rows in sorts):
+        return False
+    if not _is_order(np.concatenate(sorts), len(points) + len(members)) or not _is_floats(degrees, 2):
+        return False
+    whole = isinstance(near, np.ndarray) and near.dtype == np.int32 and near.shape == degrees.shape
+    return bool(whole and len(near) == len(points) and near.min(initial=0) >= 0 and near.max() < len(members))
 
 
 def _layout(s: dict[str, Any]) -> bool:
@@ -275,6 +291,7 @@ CHECKS = {
     "NeighborAffinities": _affinities,
     "GivenAffinities": _affinities,
     "FuzzyGraph": _fuzzy_graph,
+    "Remainder": _remainder,
     "Layout": _layout,
     "GeodesicGraph": _geodesic,
     "_State": _path_state,

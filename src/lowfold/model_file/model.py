@@ -23,7 +23,10 @@ NAMES = {cls: name for name, cls in METHODS.items()} | {
 
 
 def save(model: Declaring, path: Any) -> None:
-    """Writes a fitted model to one file, whole or not at all. Functions (a metric, a callback) cannot be stored."""
+    """Writes a fitted model to the file at path, whole or not at all.
+
+    Functions (a metric, a callback) cannot be stored.
+    """
     check_is_fitted(model)
     encoder = Encoder()
     tree = encoder.tree(model, type(model).__name__)
@@ -37,7 +40,7 @@ def save(model: Declaring, path: Any) -> None:
 
 
 def load(path: Any) -> Any:
-    """The fitted model in a file that `save` wrote. A file that is damaged or made to harm raises FileError."""
+    """The fitted model in the file at path, by `save`. A file that is damaged or made to harm raises FileError."""
     header, arrays = container.read(path)
     if header.get("format") != FORMAT:
         raise FileError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from scipy.sparse import coo_array, csr_array
 from lowfold.backend import native
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.interface import NeighborIndex
-from lowfold.types import Components, Neighbors
+from lowfold.options import documented, option, validate
+from lowfold.types import Components, Floats, Indices, Neighbors
 
 POLICIES = ("join", "separate", "largest", "error")
 # Sizes of components up to which each point is asked for as many neighbours, one of which must lie outside; with more
@@ -20,20 +22,25 @@ POLICIES = ("join", "separate", "largest", "error")
 WIDTHS = (8, 32, 128, 512)
 
 
+@documented
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    """What `connect` is told, checked as the option of a method is."""
+
+    policy: str = option("join", choices=POLICIES, help="way to treat a neighbour graph that falls into components")
+
+
 def connect(neighbors: Neighbors, index: NeighborIndex, *, policy: str = "join") -> tuple[csr_array, Components]:
     """(graph, components): the symmetric graph of distances after the policy, and what it found.
 
+    neighbors: index.query(None, k) of the index.
     An edge i - j is there if either point is among the other's neighbours. If the graph falls into components:
     join      adds the shortest bridges that connect them all (a minimum spanning tree between components)
     separate  leaves them; the method treats each by itself
     largest   keeps the edges of the largest component alone
     error     raises DataError
     """
-    if policy not in POLICIES:
-        raise ParameterError(
-            f"The component policy must be one of {', '.join(map(repr, POLICIES))}. Got {policy!r} instead. "
-            f"Use 'join' to connect the components by their shortest bridges."
-        )
+    validate(_Policy(policy), "connect")
     if not isinstance(neighbors, Neighbors) or not isinstance(index, NeighborIndex):
         raise ParameterError(
             f"connect was given a {type(neighbors).__name__} and a {type(index).__name__}; it needs the neighbours "
@@ -67,9 +74,8 @@ def connect_graph(graph: csr_array, index: NeighborIndex, policy: str) -> tuple[
         )
     if policy == "largest":
         return _without_others(graph, labels), found
-    bridges, lengths = _shortest_bridges(labels, index)
-    found = Components(labels, sizes, policy, bridges, lengths)
-    return _with_edges(graph, bridges, lengths), found
+    found = bridged(found, index)
+    return _with_edges(graph, found.bridges, found.bridge_lengths), found
 
 
 def symmetric_graph(neighbors: Neighbors, threads: int = 1) -> csr_array:
@@ -90,12 +96,16 @@ def edges_to_graph(a: Any, b: Any, lengths: Any, n: int) -> csr_array:
 def _components(graph: csr_array) -> tuple[NDArray[np.int32], tuple[int, ...]]:
     """Labels by falling size (equal sizes: by first point), and the sizes."""
     entries = graph.indptr.astype(np.int64, copy=False), graph.indices.astype(np.int32, copy=False), graph.data
-    labels = native.kernels.components(entries)
-    _, first, sizes = np.unique(labels, return_index=True, return_counts=True)
+    return by_size(native.kernels.components(entries))
+
+
+def by_size(labels: NDArray[Any]) -> tuple[NDArray[np.int32], tuple[int, ...]]:
+    """Labels of any kind as 0, 1, ... by falling size (equal sizes: by first point), and the sizes."""
+    _, first, inverse, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     order = np.lexsort((first, -sizes))
-    rank = np.empty(len(labels), np.int32)
-    rank[first[order]] = np.arange(len(order))  # a component is named after its first point
-    return rank[labels], tuple(int(size) for size in sizes[order])
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    return rank[inverse], tuple(int(size) for size in sizes[order])
 
 
 def listed(sizes: tuple[int, ...]) -> str:
@@ -104,13 +114,33 @@ def listed(sizes: tuple[int, ...]) -> str:
     return shown if len(sizes) <= 5 else f"{shown} … and {len(sizes) - 5} more"
 
 
+def findings_of(found: Components) -> dict[str, Any]:
+    """For the report of a fit: sizes, and with several components the policy and the first few bridges."""
+    report: dict[str, Any] = {
+        "components": found.count if found.count == 1 else f"{found.count}, of sizes {listed(found.sizes)}"
+    }
+    if found.count > 1:
+        report["component policy"] = found.policy
+    if len(found.bridges):
+        report["bridges"] = ", ".join(
+            f"{i}-{j} ({length:.3g})"
+            for (i, j), length in zip(found.bridges[:5], found.bridge_lengths[:5], strict=True)
+        ) + (f" and {len(found.bridges) - 5} more" if len(found.bridges) > 5 else "")
+    return report
+
+
+def bridged(found: Components, index: NeighborIndex) -> Components:
+    """The same with the shortest bridges that connect all components."""
+    return Components(found.labels, found.sizes, found.policy, *_shortest_bridges(found.labels, index))
+
+
 def _without_others(graph: csr_array, labels: NDArray[np.int32]) -> csr_array:
     edges = graph.tocoo()
     kept = labels[edges.row] == 0
     return csr_array(coo_array((edges.data[kept], (edges.row[kept], edges.col[kept])), shape=graph.shape))
 
 
-def _with_edges(graph: csr_array, bridges: NDArray[np.int32], lengths: NDArray[np.float64]) -> csr_array:
+def _with_edges(graph: csr_array, bridges: Indices, lengths: Floats) -> csr_array:
     edges = graph.tocoo()
     a = np.concatenate([edges.row, bridges[:, 0]])
     b = np.concatenate([edges.col, bridges[:, 1]])

@@ -51,7 +51,7 @@ class NeighborGraph(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> csr_matrix:
-        """Indexes the rows of X and returns their graph."""
+        """Indexes the rows of X and returns their graph; y is ignored."""
         if self.metric == "precomputed":
             X = squared_form(X)
         graph: csr_matrix = self.fit(X).transform(X)

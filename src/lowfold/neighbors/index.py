@@ -42,7 +42,7 @@ def build_index(
     sqeuclidean, cosine, correlation, manhattan, chebyshev, seuclidean and mahalanobis on arrays run on Lowfold's own
     search; other metrics of scikit-learn, functions and sparse rows run on scikit-learn's. `search` is "exact", "cells"
     (approximate, its recall estimated), an engine, or "auto", which is exact where that is quick. The result is the
-    same for any `n_jobs`.
+    same for any `n_jobs`. random_state: seed of the cells and samples of the approximate search; None draws one.
     """
     settings = Settings(metric=metric, search=search, n_jobs=n_jobs, random_state=random_state)
     validate(settings, "build_index")

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from lowfold import inputs
 from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
-from lowfold.neighbors.components import POLICIES, connect_graph, listed, symmetric_graph
+from lowfold.neighbors.components import POLICIES, connect_graph, findings_of, symmetric_graph
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import NeighborIndex, Settings
 from lowfold.neighbors.radius import Within, within
@@ -20,9 +20,14 @@ from lowfold.options import option
 from lowfold.types import Components, Neighbors
 
 
-def components_option() -> Any:
+def components_option(default: str = "join") -> Any:
     """What to do about a graph in several components, as every graph method declares it."""
-    return option("join", choices=POLICIES, help="way to treat a neighbour graph that falls into components")
+    return option(
+        default,
+        choices=POLICIES,
+        help="way to treat a neighbour graph that falls into components: join them by their shortest bridges, keep "
+        "them separate, take the largest and place the other points as new ones, or raise an error",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +68,7 @@ class Neighborhood:
 
     def findings(self) -> dict[str, Any]:
         """For the report of a fit."""
-        found = self.components
-        report: dict[str, Any] = {"neighbour recall": self.recall}
-        report["components"] = found.count if found.count == 1 else f"{found.count}, of sizes {listed(found.sizes)}"
-        if found.count > 1:
-            report["component policy"] = found.policy
-        if len(found.bridges):
-            report["bridges"] = ", ".join(
-                f"{i}-{j} ({length:.3g})"
-                for (i, j), length in zip(found.bridges[:5], found.bridge_lengths[:5], strict=True)
-            ) + (f" and {len(found.bridges) - 5} more" if len(found.bridges) > 5 else "")
-        return report
+        return {"neighbour recall": self.recall} | findings_of(self.components)
 
 
 def neighborhood_of(data: inputs.Data, size: int | Within, settings: Settings, policy: str) -> Neighborhood:
@@ -97,16 +92,23 @@ def neighborhood_of(data: inputs.Data, size: int | Within, settings: Settings, p
     if policy != "largest" or found.count == 1:
         return Neighborhood(index, size, neighbors, graph, found, everyone, found.labels, recall)
     members = np.flatnonzero(found.labels == 0)
-    chosen = part_of(data, members)
     if neighbors is not None:
         rank = np.cumsum(found.labels == 0) - 1
         nearest = rank[neighbors.indices[members]].astype(np.int32)
         neighbors = Neighbors(nearest, neighbors.distances[members], len(members), recall)
     inner = csr_array(graph[members][:, members])
     zeros = np.zeros(len(members), np.int32)
+    return Neighborhood(
+        index_among(index, data, members, settings), size, neighbors, inner, found, members, zeros, recall
+    )
+
+
+def index_among(
+    index: NeighborIndex, data: inputs.Data, members: NDArray[np.intp], settings: Settings
+) -> NeighborIndex:
+    """The index of some of the points alone, under the very same metric."""
     part = index.part(members)
-    index = index_of(chosen, settings) if part is None else part
-    return Neighborhood(index, size, neighbors, inner, found, members, zeros, recall)
+    return index_of(part_of(data, members), settings) if part is None else part
 
 
 def part_of(data: inputs.Data, chosen: NDArray[np.intp]) -> inputs.Data:

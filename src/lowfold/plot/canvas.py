@@ -11,6 +11,18 @@ from numpy.typing import NDArray
 from lowfold.errors import DataError, LowfoldError
 from lowfold.inputs import read_numbers
 
+# Of every function that draws.
+ARGUMENTS = {
+    "X": "the data",
+    "Y": "the embedding, of which the first two coordinates are drawn",
+    "color": "labels or numbers, one for each point; None: all alike",
+    "metric": "how distances in X are measured, by name or as a function",
+    "columns": "how many pictures stand in a row of new Axes",
+    "axes": "as many Axes as there are pictures; None: new ones",
+    "ax": "Axes; None: new ones",
+    "title": "what stands above; None: the function's own, or nothing",
+}
+
 PANEL = 3.2  # inches
 BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}  # of a legend
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from lowfold.arguments import telling
 from lowfold.errors import DataError
 from lowfold.markov.sweep import SweepCut, sweep_cut
 from lowfold.metrics import QualityCurve, eigenvalue_gaps, quality_curve, shepard_correlation
 from lowfold.metrics.score import Sample
 from lowfold.metrics.shepard import distance_rows
-from lowfold.plot.canvas import BESIDE, axes_or_new
+from lowfold.plot.canvas import ARGUMENTS, BESIDE, axes_or_new
 from lowfold.plot.colors import OKABE_ITO, PLAIN
 
 SHEPARD_POINTS = 400  # from which distances are drawn
@@ -20,8 +21,9 @@ BINS = 120
 LINES = ("-", "--", ":", "-.")  # change when the colours begin again
 
 
+@telling(ARGUMENTS)
 def spectrum(model: Any, *, ax: Any = None, title: str | None = None) -> Any:
-    """Draws the eigenvalues of a fitted spectral method and marks the largest relative gap; returns the Axes."""
+    """Draws the eigenvalues of a fitted spectral model and marks the largest relative gap; returns the Axes."""
     ax, found = axes_or_new(ax), eigenvalue_gaps(model)
     number = np.arange(1, len(found.values) + 1)
     ax.plot(number, found.values, "o-", color=PLAIN, ms=5, lw=1)
@@ -36,6 +38,7 @@ def spectrum(model: Any, *, ax: Any = None, title: str | None = None) -> Any:
     return _finished(ax, title)
 
 
+@telling(ARGUMENTS)
 def shepard(X: Any, Y: Any, *, metric: Any = "euclidean", ax: Any = None, title: str | None = None) -> Any:
     """Draws distances in the embedding over distances in the data, the more pairs the darker; returns the Axes.
 
@@ -55,10 +58,12 @@ def shepard(X: Any, Y: Any, *, metric: Any = "euclidean", ax: Any = None, title:
     return _finished(ax, f"rank correlation {shepard_correlation(X, Y, metric=metric)}" if title is None else title)
 
 
+@telling(ARGUMENTS)
 def quality(X: Any, maps: Any, *, sample: Any = "auto", ax: Any = None, title: str | None = None) -> Any:
     """Draws R_NX over the size of the neighbourhood for one or several embeddings of X; returns the Axes.
 
-    maps: an embedding, or a mapping from titles to embeddings or to curves of `metrics.quality_curve`.
+    maps: an embedding, or a mapping from titles to embeddings or to curves of `metrics.quality_curve`, which takes
+    the sample.
     """
     ax = axes_or_new(ax)
     named = maps if isinstance(maps, Mapping) else {"": maps}
@@ -80,6 +85,7 @@ def quality(X: Any, maps: Any, *, sample: Any = "auto", ax: Any = None, title: s
     return _finished(ax, title)
 
 
+@telling(ARGUMENTS)
 def sweep(source: Any, *, ax: Any = None, title: str | None = None) -> Any:
     """Draws the conductance of each prefix along the second eigenvector, and Cheeger's bounds; returns the Axes.
 

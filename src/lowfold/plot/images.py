@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowfold.arguments import telling
 from lowfold.errors import DataError
-from lowfold.plot.canvas import as_map, axes_or_new, plane, pyplot
+from lowfold.plot.canvas import ARGUMENTS, as_map, axes_or_new, plane, pyplot
 from lowfold.plot.colors import coloring, look
 
 
+@telling(ARGUMENTS)
 def images(
     Y: Any, pictures: Any, color: Any = None, *, across: float = 22.0, ax: Any = None, title: str | None = None
 ) -> Any:

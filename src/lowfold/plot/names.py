@@ -29,10 +29,11 @@ DISTANCES = (5.0, 12.0, 20.0)  # typographical points; beyond the first, a line 
 
 
 def names(ax: Any, Y: Any, texts: Any, *, size: float = 9.0) -> list[Any]:
-    """Writes a name beside each point of an embedding that is drawn in `ax`; returns the texts of Matplotlib.
+    """Writes a name beside each point of an embedding Y that is drawn in `ax`; returns the texts of Matplotlib.
 
     For each in turn the first place is taken, of eight sides and three distances, at which it covers no other name, no
     point and not the frame; where there is none, the one that covers least. Sizes are those of the figure as it is now.
+    size: of the letters, in points.
     """
     points = plane(Y)
     if len(texts) != len(points):

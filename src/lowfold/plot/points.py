@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowfold.arguments import telling
 from lowfold.metrics import neighbor_recall, trustworthiness
-from lowfold.plot.canvas import BESIDE, as_map, axes_or_new, plane, pyplot
+from lowfold.plot.canvas import ARGUMENTS, BESIDE, as_map, axes_or_new, plane, pyplot
 from lowfold.plot.colors import CONTINUOUS, PLAIN, Coloring, as_rgb, coloring, look, palette
 
 SHADED_FROM = 100_000  # points: beyond, they would hide each other, and take long to draw
@@ -16,6 +17,7 @@ PIXELS = 500  # of a shaded picture, in each direction
 LARGEST, SMALLEST = 60.0, 1.0  # area of a point, in square typographical points
 
 
+@telling(ARGUMENTS)
 def scatter(
     Y: Any, color: Any = None, *, ax: Any = None, title: str | None = None, legend: bool = True, size: Any = None
 ) -> Any:
@@ -40,6 +42,7 @@ def scatter(
     return ax
 
 
+@telling(ARGUMENTS)
 def trust(X: Any, Y: Any, k: int = 15, *, of: str = "recall", ax: Any = None, title: str | None = None) -> Any:
     """Draws the embedding coloured by how far each point can be trusted; returns the Axes.
 

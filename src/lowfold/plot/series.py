@@ -7,12 +7,14 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from lowfold.arguments import telling
 from lowfold.errors import DataError, ParameterError
-from lowfold.plot.canvas import panels
+from lowfold.plot.canvas import ARGUMENTS, panels
 from lowfold.plot.colors import coloring
 from lowfold.plot.points import is_shaded, legend_beside, point_size, scatter
 
 
+@telling(ARGUMENTS)
 def grid(maps: Mapping[str, Any], color: Any = None, *, columns: int = 4, axes: Any = None) -> list[Any]:
     """Draws embeddings, a mapping from titles (as `compare(...).maps`), side by side; returns the list of Axes."""
     if not maps:
@@ -24,10 +26,11 @@ def grid(maps: Mapping[str, Any], color: Any = None, *, columns: int = 4, axes: 
     return drawn
 
 
+@telling(ARGUMENTS)
 def diffusion_times(
     model: Any, color: Any = None, *, times: Sequence[float] = (1, 2, 4, 8, 16, 32), columns: int = 3, axes: Any = None
 ) -> list[Any]:
-    """Draws a fitted diffusion map at several times, each in its own scale; returns the list of Axes."""
+    """Draws a fitted diffusion map, the model, at several times, each in its own scale; returns the list of Axes."""
     check_is_fitted(model)
     if not hasattr(model, "at_time"):
         raise ParameterError(f"{type(model).__name__} has no time. Pass a fitted DiffusionMap.")
@@ -35,8 +38,9 @@ def diffusion_times(
     return grid(maps, color, columns=columns, axes=axes)
 
 
+@telling(ARGUMENTS)
 def homotopy(model: Any, color: Any = None, *, most: int = 8, columns: int = 4, axes: Any = None) -> list[Any]:
-    """Draws the path of a fitted elastic embedding over its strengths λ, up to `most`; returns the list of Axes."""
+    """Draws a fitted elastic embedding, the model, at its strengths λ, up to `most`; returns the list of Axes."""
     check_is_fitted(model)
     path = getattr(model, "path_", None)
     if not path:
