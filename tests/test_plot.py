@@ -178,6 +178,11 @@ def test_trust_is_each_points_own_and_the_doubtful_are_on_top(of, ax):
     assert (np.diff(values) <= 0).all()
 
 
+def test_trust_in_what_there_is_not_is_refused(ax):
+    with pytest.raises(ParameterError, match="of='luck' must be one of 'recall', 'trustworthiness'"):
+        plot.trust(cloud(120, 5), Y, 7, of="luck", ax=ax)
+
+
 def test_a_diffusion_map_at_time_t_is_its_eigenvectors_times_eigenvalues_to_the_t():
     model = DiffusionMap(n_components=2).fit(cloud(80, 4))
     first, *later = (np.asarray(ax.collections[0].get_offsets()) for ax in plot.diffusion_times(model, times=(1, 2, 5)))

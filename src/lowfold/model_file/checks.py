@@ -251,7 +251,7 @@ def _remainder(s: dict[str, Any]) -> bool:
     if not _is_order(np.concatenate(sorts), len(points) + len(members)) or not _is_floats(degrees, 2):
         return False
     whole = isinstance(near, np.ndarray) and near.dtype == np.int32 and near.shape == degrees.shape
-    return bool(whole and len(near) == len(points) and near.min(initial=0) >= 0 and near.max() < len(members))
+    return bool(whole and len(near) == len(points) and near.min(initial=0) >= 0 and near.max(initial=0) < len(members))
 
 
 def _layout(s: dict[str, Any]) -> bool:

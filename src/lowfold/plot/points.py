@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.arguments import telling
+from lowfold.errors import ParameterError
 from lowfold.metrics import neighbor_recall, trustworthiness
 from lowfold.plot.canvas import ARGUMENTS, BESIDE, as_map, axes_or_new, plane, pyplot
 from lowfold.plot.colors import CONTINUOUS, PLAIN, Coloring, as_rgb, coloring, look, palette
 
 SHADED_FROM = 100_000  # points: beyond, they would hide each other, and take long to draw
 PIXELS = 500  # of a shaded picture, in each direction
+TRUST = {"recall": neighbor_recall, "trustworthiness": trustworthiness}
 LARGEST, SMALLEST = 60.0, 1.0  # area of a point, in square typographical points
 
 
@@ -49,8 +51,9 @@ def trust(X: Any, Y: Any, k: int = 15, *, of: str = "recall", ax: Any = None, ti
     of: "recall", the share of its k nearest that the map keeps, or "trustworthiness". Beyond 10,000 points a sample is
     drawn.
     """
-    metric = {"recall": neighbor_recall, "trustworthiness": trustworthiness}[of]
-    score = metric(X, Y, k)
+    if of not in TRUST:
+        raise ParameterError(f"of={of!r} must be one of {', '.join(map(repr, TRUST))}. Use for example of='recall'.")
+    score = TRUST[of](X, Y, k)
     order = np.argsort(-score.per_point, kind="stable")  # the doubtful ones on top
     shown = np.asarray(Y)[score.points[order]]
     name = f"{of} of {k} neighbours: {score}"
