@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from conftest import cloud
+from conftest import cloud, same_bits
 from lowfold.neighbors import directions, engines
 from lowfold.neighbors.index import build_index
 
@@ -114,6 +114,17 @@ def test_float64_rows_are_centred_and_measured_before_they_are_rounded(metric):
     _check(found.indices, new, points, metric == "correlation")
     tiny = build_index(points, metric="cosine", search="exact").query(points[:3].astype(float) * 1e-60, 1)
     np.testing.assert_array_equal(tiny.indices[:, 0], [0, 1, 2])
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_float32_rows_beside_float64_points_are_measured_as_the_points_are(metric):
+    X = (5 + 1e-4 * cloud(400, 10)).astype(np.float32)
+    index = build_index(X.astype(np.float64), metric=metric)
+    narrow, wide = index.query(X[:50], 5), index.query(X[:50].astype(np.float64), 5)
+    assert same_bits(narrow.distances, wide.distances)
+    np.testing.assert_array_equal(narrow.indices, wide.indices)
+    assert (narrow.indices[:, 0] == np.arange(50)).all()
+    assert (narrow.distances[:, 0] == 0).all()
 
 
 def test_rows_that_float32_tells_apart_are_searched_for_once(monkeypatch):

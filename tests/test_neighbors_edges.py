@@ -9,8 +9,8 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
 from conftest import LEVELS, cloud, same_bits
-from lowfold import TSNE, UMAP, Cells, DataError, Isomap, NeighborGraph, build_index
-from lowfold.backend import native
+from lowfold import TSNE, UMAP, Cells, DataError, Isomap, MemoryLimitError, NeighborGraph, build_index
+from lowfold.backend import native, resources
 from lowfold.backend.native import load
 
 
@@ -54,6 +54,30 @@ def test_the_exact_search_misses_nothing_beside_outliers(metric):
     D = cdist(X, X, "cityblock" if metric == "manhattan" else metric)
     np.fill_diagonal(D, np.inf)
     np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :10], rtol=1e-5)  # float32 rounding
+
+
+@pytest.mark.parametrize("table", ["pandas", "polars"])
+def test_a_table_with_other_columns_than_those_indexed_is_refused(table):
+    package = pytest.importorskip(table)
+    data = package.DataFrame(dict(zip("abc", cloud(30, 3).T, strict=True)))
+    index = build_index(data)
+    for columns, word in ((["c", "b", "a"], "in another order"), (["a", "b"], "2 columns, but .* have 3")):
+        with pytest.raises(DataError, match=f"{word}.*Pass the same columns in the same order"):
+            index.query(data[columns], 2)
+    renamed = data.rename(columns={"b": "z"}) if table == "pandas" else data.rename({"b": "z"})
+    with pytest.raises(DataError, match="the column 'z' where the indexed points have 'b'"):
+        index.query(renamed, 2)
+    assert same_bits(index.query(data, 2).indices, index.query(np.asarray(data), 2).indices)
+
+
+def test_more_neighbors_than_memory_can_hold_are_refused_before_they_are_looked_for(monkeypatch):
+    monkeypatch.setattr(resources, "available_memory", lambda: 10**8)
+    index = build_index(cloud(20000, 2))
+    with pytest.raises(MemoryLimitError, match=r"19000 neighbours of 20000 points needs 9.12 GB, but 0.1 GB.*fewer"):
+        index.query(None, 19000)
+    with pytest.raises(MemoryLimitError, match="neighbours of 20000 points"):
+        NeighborGraph(n_neighbors=19000).fit_transform(cloud(20000, 2))
+    assert index.query(cloud(5, 2), 19000).k == 19000
 
 
 def test_copies_of_a_row_do_not_change_the_order_of_ties():

@@ -10,11 +10,12 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 from conftest import cloud, same_bits
-from lowfold import MDS, Cells, ParameterError, build_index
+from lowfold import MDS, Cells, DataError, ParameterError, build_index
 from lowfold.neighbors import external, trees
 from test_neighbors import NATIVE, distances, expected
 
@@ -138,6 +139,33 @@ def test_a_function_that_gives_no_number_is_refused_by_name(value):
 
     with pytest.raises(ParameterError, match=r"metric=<function .*odd.*one number of at least 0.*'euclidean'"):
         build_index(cloud(20, 3), metric=odd).query(None, 2)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_a_function_that_gives_no_distance_for_a_few_pairs_is_refused_also_where_these_are_nobodys_neighbors(value):
+    def odd(a, b):
+        return value if abs(a[0] - b[0]) > 5 else abs(a[0] - b[0])
+
+    with pytest.raises(DataError, match=r"metric=<function .*odd.* (not finite|negative distance) .*for some pair"):
+        build_index(np.arange(10.0)[:, None], metric=odd).query(None, 2)
+
+
+@pytest.mark.parametrize("metric", ["hamming", "braycurtis", "jaccard"])
+def test_ties_are_decided_among_as_few_rows_as_it_takes(metric, monkeypatch):
+    X = np.random.default_rng(0).integers(0, 2, (600, 9)) + float(metric == "braycurtis")
+    asked = []
+    measured = external.ExternalIndex._measured
+
+    def counted(index, rows, k):
+        asked.append(len(rows) * k)
+        return measured(index, rows, k)
+
+    monkeypatch.setattr(external.ExternalIndex, "_measured", counted)
+    found = build_index(X, metric=metric).query(None, 3)
+    assert sum(asked) < 600 * 600 / 2
+    D = cdist(X, X, metric)
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_array_equal(found.indices, expected(D.round(12), 3)[0])
 
 
 def test_mahalanobis_has_the_same_bits_whatever_threads_blas_has():

@@ -36,6 +36,18 @@ def test_the_recall_that_is_told_holds_for_new_rows_between_clusters_too(dtype):
     assert share(found.indices, build_index(X, search="exact").query(new, 15).indices) >= found.recall
 
 
+def test_it_holds_beside_small_groups_some_of_which_lie_in_two_cells():
+    rng = np.random.default_rng(2)  # whose sample finds the last neighbours of a few points in another group
+    centres = rng.standard_normal((1500, 24))
+    X = (np.repeat(centres, 16, axis=0) + 0.02 * rng.standard_normal((24000, 24))).astype(np.float32)
+    new = rng.standard_normal((100, 24)).astype(np.float32)
+    for metric in ("euclidean", "cosine"):
+        found = build_index(X, metric=metric, search="cells").query(new, 15)
+        assert 0.99 <= found.recall < 1
+        true = build_index(X, metric=metric, search="exact").query(new, 15)
+        assert share(found.indices, true.indices) >= 0.99
+
+
 def test_it_holds_for_noise_beside_rows_that_are_searched_in_a_subspace(monkeypatch):
     monkeypatch.setattr(reduced, "LEAST_WORK", 0)
     rng = np.random.default_rng(0)
@@ -196,7 +208,7 @@ def test_many_ties_are_decided_by_index_in_few_searches(monkeypatch):
     D = cdist(X, X, "hamming")
     np.fill_diagonal(D, np.inf)
     np.testing.assert_array_equal(found.indices, expected(D.round(12), 5)[0])
-    assert len(calls) <= 10
+    assert len(calls) <= 20  # not one for each row
 
 
 @GAPPED

@@ -62,10 +62,10 @@ def read(estimator: BaseEstimator, X: Any, accepts: frozenset[str], *, fitting: 
     among: the type of the points that rows of X are new beside; no number may be too large for that type either.
 
     float32 and float64 stay as they are; other types become the smallest of the two that holds their values exactly
-    (uint8 and float16: float32; int64: float64). With `metric="precomputed"` a dense array holds distances, a vector
-    those of all pairs in the order of SciPy's `pdist`, and a sparse one a neighbour graph as scikit-learn's
-    KNeighborsTransformer writes it. A distance may be missing (NaN) if the estimator accepts PARTIAL, a number of a row
-    if it accepts GAPS and has the metric for them.
+    (uint8 and float16: float32; int64: float64, though beyond 2^53 that rounds whole numbers). With
+    `metric="precomputed"` a dense array holds distances, a vector those of all pairs in the order of SciPy's `pdist`,
+    and a sparse one a neighbour graph as scikit-learn's KNeighborsTransformer writes it. A distance may be missing
+    (NaN) if the estimator accepts PARTIAL, a number of a row if it accepts GAPS and has the metric for them.
     """
     X = as_table(X)
     dtype, sparse = float_type(X), is_sparse(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,6 +39,27 @@ def as_table(X: Any, name: str = "X") -> Any:
             f"array, a table or a sparse matrix."
         )
     return values
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of the columns of a table, where all are text."""
+    columns = getattr(X, "columns", None)
+    names = list(columns) if isinstance(columns, Iterable) else []
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def check_columns(given: Sequence[str] | None, known: Sequence[str] | None, what: str) -> None:
+    """Raises DataError where both have names of columns, and not the same in the same order."""
+    if given is None or known is None or list(given) == list(known):
+        return
+    if len(given) != len(known):
+        difference = f"{len(given)} columns, but {what} have {len(known)}"
+    elif set(given) == set(known):
+        difference = f"the columns of {what} in another order"
+    else:
+        place = next(i for i, (a, b) in enumerate(zip(given, known, strict=True)) if a != b)
+        difference = f"the column {given[place]!r} where {what} have {known[place]!r}"
+    raise DataError(f"X has {difference}. Pass the same columns in the same order.")
 
 
 def _within_itself(X: Any, name: str) -> Any:

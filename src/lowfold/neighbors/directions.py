@@ -74,7 +74,9 @@ class DirectionIndex(NeighborIndex):
     def _directions(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         if issparse(X):
             return sparse_directions(X)
-        rows = X.astype(np.float64, copy=False) if self._wide else X
+        # New rows in the type of the points where that is the wider one, or equal rows would be apart.
+        wider = np.float64 if self._wide else np.promote_types(X.dtype, self._X.dtype)
+        rows = X.astype(wider, copy=False)
         units, has_direction = native.kernels.directions(rows, self._centred, self._threads)
         return units.astype(np.float64 if self._wide else self._X.dtype, copy=False), has_direction
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from lowfold.backend import resources
 from lowfold.backend.pieces import in_timed_pieces
 from lowfold.errors import DataError, ParameterError, warn
 from lowfold.neighbors import trees
-from lowfold.neighbors.interface import NeighborIndex, Settings, given_queries, without_self
+from lowfold.neighbors.interface import MORE, NeighborIndex, Settings, given_queries, without_self
 from lowfold.types import Floats, Indices, Neighbors
 
 # Trees rely on the triangle inequality. scikit-learn builds them for dissimilarities without it too (Bray-Curtis, a
@@ -76,7 +77,7 @@ class ExternalIndex(NeighborIndex):
             if by_tree and not issparse(X) and X.shape[0] > trees.MOST_POINTS and X.shape[1] <= trees.MOST_FEATURES:
                 return trees.Trees(X, str(self._metric))
             return NearestNeighbors(
-                metric=self._metric,
+                metric=_Checked(self._metric) if callable(self._metric) else self._metric,
                 algorithm="auto" if by_tree else "brute",
                 n_jobs=1,  # its own threads would be at work still when Ctrl-C has ended the search
             ).fit(as_seen(X, self._metric))
@@ -104,14 +105,25 @@ class ExternalIndex(NeighborIndex):
         return self._nearest(given.astype(dtype, copy=False), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
-        distances, indices = self._measured(X, min(k + 1, self.n))
-        if k < self.n:  # a tie at the last place has to be decided by the index
-            tied = np.flatnonzero((distances[:, k - 1] == distances[:, k]) | self._may_be_undefined(X))
-            step = max(1, NUMBERS_AT_ONCE // self.n)
-            for rows in (tied[begin : begin + step] for begin in range(0, len(tied), step)):
-                every_distance, order = self._measured(X[rows], self.n)
-                indices[rows, :k], distances[rows, :k] = order[:, :k], every_distance[:, :k]
-        return Neighbors(np.ascontiguousarray(indices[:, :k]), np.ascontiguousarray(distances[:, :k]), self.n)
+        wanted = min(k + 1, self.n)
+        distances, indices = self._measured(X, wanted)
+        nearest = Neighbors(np.ascontiguousarray(indices[:, :k]), np.ascontiguousarray(distances[:, :k]), self.n)
+        # A tie at the last place has to be decided by the index.
+        tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) | self._may_be_undefined(X))
+        while len(tied) and wanted < self.n:
+            wanted = min(MORE * wanted, self.n)
+            tied = self._decided(X, tied, wanted, nearest)
+        return nearest
+
+    def _decided(self, X: Any, tied: NDArray[np.intp], wanted: int, nearest: Neighbors) -> NDArray[np.intp]:
+        """Puts the nearest of so many in the places of some rows; returns those in which others may be as near."""
+        k, rest = nearest.k, []
+        step = max(1, NUMBERS_AT_ONCE // wanted)
+        for rows in (tied[begin : begin + step] for begin in range(0, len(tied), step)):
+            distances, indices = self._measured(X[rows], wanted)
+            nearest.indices[rows], nearest.distances[rows] = indices[:, :k], distances[:, :k]
+            rest.append(rows[(distances[:, k - 1] == distances[:, -1]) | self._may_be_undefined(X[rows])])
+        return np.concatenate(rest)
 
     def _measured(self, X: Any, k: int) -> tuple[Floats, Indices]:
         """(distances in the type of the points, indices) of the k that scikit-learn finds, ties among them by index."""
@@ -144,6 +156,8 @@ class ExternalIndex(NeighborIndex):
         try:
             search = self._search if X.dtype == self._X.dtype else self._in_wider_type
             distances, indices = search.kneighbors(as_seen(X, self._metric), k)
+        except DataError:
+            raise
         except (ValueError, TypeError) as error:
             raise ParameterError(
                 f"metric={self._metric!r} failed on these data: {str(error).rstrip('.')}. It needs a distance, one "
@@ -157,6 +171,19 @@ class ExternalIndex(NeighborIndex):
         i = int(np.argmin(among._measured(self._X[a], 1)[0][:, 0]))
         nearest = among._nearest(self._X[a[i : i + 1]], 1)
         return int(a[i]), int(b[nearest.indices[0, 0]]), float(nearest.distances[0, 0])
+
+
+class _Checked:
+    """A function of two rows, each of whose values is looked at: scikit-learn takes NaN for the farthest."""
+
+    def __init__(self, metric: Callable[..., Any]) -> None:
+        self._metric = metric
+
+    def __call__(self, x: Any, y: Any) -> Any:
+        distance = self._metric(x, y)
+        if not 0 <= distance < math.inf:
+            check_distances(np.asarray(distance, np.float64), self._metric)
+        return distance
 
 
 def check_distances(distances: Floats, metric: Any) -> None:

@@ -46,7 +46,7 @@ def build_index(
     """
     settings = Settings(metric=metric, search=search, n_jobs=n_jobs, random_state=random_state)
     validate(settings, "build_index")
-    return index_of(read_points(X, metric, n_jobs), settings)
+    return index_of(read_points(X, metric, n_jobs), settings).of_table(X)
 
 
 def index_of(data: inputs.Data, settings: Settings) -> NeighborIndex:

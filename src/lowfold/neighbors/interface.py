@@ -14,9 +14,11 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 
 from lowfold import inputs
+from lowfold.backend import resources
 from lowfold.errors import DataError, ParameterError
 from lowfold.neighbors.engines import Cells, Exact
 from lowfold.options import documented, n_jobs_option, option, random_state_option
+from lowfold.tables import check_columns, column_names
 from lowfold.types import Floats, Neighbors
 
 Metric: TypeAlias = str | Callable[..., float]
@@ -26,6 +28,9 @@ SEEDED = "the cells and samples of the approximate search"
 EQUAL = 4  # neighbours more, at first, that may be as far away as the last once distances are rounded
 MORE = 4  # times as many for those that still may
 NUMBERS_AT_ONCE = 1 << 22  # distances that are kept while these are looked for
+WORTH_ASKING = 1 << 28  # bytes: whether there are fewer is not asked at each call
+BYTES_FOUND = 24  # for each neighbour: index and distance, as they are found and in order
+FEWER = "Ask for fewer neighbours, or for those of some points at a time."
 
 
 def metric_option() -> Any:
@@ -56,6 +61,7 @@ class NeighborIndex(ABC):
     """Points among which neighbours are found."""
 
     n: int
+    _columns: list[str] | None = None  # names of the columns of a table that was indexed
 
     @property
     def is_exact(self) -> bool:
@@ -72,7 +78,17 @@ class NeighborIndex(ABC):
                 f"k={k!r} neighbours were asked for; k must be an int from 1 to {most}, as n_samples = {self.n}. "
                 f"Lower k, or index more points."
             )
+        check_columns(column_names(X), self._columns, "the indexed points")
+        rows = self.n if X is None else int((getattr(X, "shape", None) or (1,))[0])
+        needed = BYTES_FOUND * float(rows) * int(k)
+        if needed > WORTH_ASKING:
+            resources.check_allowed(needed, f"A search for {k} neighbours of {rows} points", FEWER)
         return self._points_query(int(k)) if X is None else self._new_query(X, int(k))
+
+    def of_table(self, X: Any) -> NeighborIndex:
+        """The index, which takes only tables with the columns that X has, if X is a table with names."""
+        self._columns = column_names(X)
+        return self
 
     @abstractmethod
     def _points_query(self, k: int) -> Neighbors: ...

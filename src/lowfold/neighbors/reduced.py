@@ -171,26 +171,26 @@ class ReducedIndex(RowsIndex):
         truth = self._truth(sample, k) if MOST_KEPT * k < self.n else None
         if truth is None:
             return None
-        (true, ranks), missed = truth, 1 - target
+        (true, ranks, distances), missed = truth, 1 - target
         for share, inner_missed in ATTEMPTS:
             kept = max(k, 1 + int(np.quantile(ranks[TESTED:], 1 - share * missed, method="higher")))
             if kept > MOST_KEPT * k:
                 break
             plan = ReducedPlan(kept, self._inner.plan(kept, 1 - inner_missed * missed), 0.0)
-            found, distances = self._among_points(plan, sample[:TESTED], k)
+            found, _ = self._among_points(plan, sample[:TESTED], k)
             recall = share_found(found, true[:TESTED])
             if recall >= target + NOISE * missed:
                 return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
         return None
 
-    def _truth(self, sample: Indices, k: int) -> tuple[Indices, NDArray[np.intp]] | None:
-        """The true neighbours of some points, and the place that each has by distance in the subspace.
+    def _truth(self, sample: Indices, k: int) -> tuple[Indices, NDArray[np.intp], Floats] | None:
+        """The true neighbours of some points, the place that each has by distance in the subspace, and its distance.
 
         No point beyond the last candidate is nearer than that one is in the subspace: where that is farther than the
         k-th neighbour, all are known; elsewhere more candidates are looked at. None where that would take too long.
         """
         true = np.empty((len(sample), k), np.int32)
-        ranks = np.empty((len(sample), k), np.intp)
+        ranks, lengths = np.empty((len(sample), k), np.intp), np.empty((len(sample), k), self._X.dtype)
         pending, deep = np.arange(len(sample)), min(DEEP * k, self.n - 1)
         while len(pending):
             if len(pending) * deep > TRUTH_SHARE * float(self.n) ** 2:
@@ -198,11 +198,12 @@ class ReducedIndex(RowsIndex):
             candidates, inside = self._inner.search(self._inner.certain(), deep, subset=sample[pending])
             true[pending], distances = self._ranked(self._X[sample[pending]], candidates, k)
             ranks[pending] = places(true[pending], candidates)
+            lengths[pending] = distances
             known = (inside[:, -1] >= lengths_of(distances[:, -1], self._metric)) | (deep == self.n - 1)
             pending, deep = pending[~known], min(4 * deep, self.n - 1)
             if 2 * len(pending) > len(sample):
                 return None  # the subspace says too little
-        return true, ranks
+        return true, ranks, lengths
 
     @property
     def is_exact(self) -> bool:

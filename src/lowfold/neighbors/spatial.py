@@ -221,9 +221,12 @@ class SpatialIndex(RowsIndex):
         for share, factor in ATTEMPTS:
             alpha = float(np.quantile(needed[TESTED:], 1 - share * (1 - target), method="higher"))
             plan = Plan(alpha, min(1.0, factor * caution), 0.0, in_bytes=in_bytes)
-            found, distances = self.search(plan, k_sample, subset=sample[:TESTED])
+            found, _ = self.search(plan, k_sample, subset=sample[:TESTED])
             recall = share_found(found, true[:TESTED])
             if recall >= target + NOISE * (1 - target):
+                _, distances = native.kernels.rank_candidates(
+                    self._X, self._X[sample], true, self._metric, self._threads
+                )
                 return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
         return None
 
@@ -270,7 +273,10 @@ EXACT = Plan(alpha=1.0, caution=1.0, recall=1.0)
 
 
 def usual_reach(distances: Floats) -> float:
-    """Of the distances to the neighbours of a sample, that to the last one which few exceed."""
+    """Of the distances to the true neighbours of a sample, that to the last one which few exceed.
+
+    To those found it would be too far where a few points found some in a group that is not their own.
+    """
     return float(np.quantile(distances[:, -1], USUAL, method="higher"))
 
 
