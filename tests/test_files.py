@@ -49,6 +49,16 @@ def test_a_column_of_labels_is_taken_by_name_and_quotes_are_understood(tmp_path)
         read(tmp_path / "data.csv", labels="species")
 
 
+@pytest.mark.parametrize("names", [["0", "1", "2"], ["cell a", "cell b", "7"]])
+def test_a_first_column_without_a_name_holds_the_names_of_the_rows(tmp_path, names):
+    rows = [["", "p", "q"], *([name, 2 * i, 0.5 - i] for i, name in enumerate(names))]
+    table = read(text(tmp_path / "data.csv", lines(rows)))
+    assert (table.names, table.columns) == (names, ["p", "q"])
+    np.testing.assert_array_equal(table.X, [[0, 0.5], [2, -0.5], [4, -1.5]])
+    with pytest.raises(FileError, match="Column 2 of .* has no name"):
+        read(text(tmp_path / "other.csv", "p,,q\n1,2,3\n"))
+
+
 def test_labels_without_a_header_and_a_byte_order_mark(tmp_path):
     rows = [[a, b, kind[:3]] for (a, b, _), kind in zip(X, SPECIES, strict=True)]
     table = read(text(tmp_path / "data.csv", lines(rows), "utf-8-sig"), labels="column3")

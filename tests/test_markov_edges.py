@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas
 import pytest
+from sklearn import config_context
 
 from conftest import cloud
 from lowfold import DataError, ParameterError
@@ -92,3 +93,13 @@ def test_many_clusters_are_counted_too(k):
     centres = 100 * np.random.default_rng(0).standard_normal((k, 3))
     X = np.repeat(centres, 30, axis=0) + np.random.default_rng(1).standard_normal((30 * k, 3))
     assert SpectralClustering(n_neighbors=8).fit(X).n_clusters_ == k
+
+
+@pytest.mark.parametrize("form", ["njw", "walk"])
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_clusters_are_the_same_where_coordinates_come_as_tables(container, form):
+    X = np.concatenate([cloud(40, 2), cloud(40, 2, seed=1) + 7, cloud(40, 2, seed=2) - 7])
+    model = SpectralClustering(n_clusters=3, form=form).fit(X)
+    with config_context(transform_output=container):
+        np.testing.assert_array_equal(model.predict(X), model.labels_)
+        np.testing.assert_array_equal(SpectralClustering(n_clusters=3, form=form).fit(X).labels_, model.labels_)

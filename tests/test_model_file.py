@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import tracemalloc
@@ -10,10 +11,11 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import lowfold
-from conftest import ESTIMATORS, cloud, dense, model_of, place, same_bits
+from conftest import ESTIMATORS, cloud, dense, model_of, place, quick, same_bits
 from lowfold import FileError, load, save
 from lowfold.markov import SpectralClustering
 from lowfold.model_file import container
@@ -76,6 +78,27 @@ def test_a_loaded_model_can_be_saved_again(model, tmp_path):
     save(model, tmp_path / "a")
     save(load(tmp_path / "a"), tmp_path / "b")
     assert same_bits(place(load(tmp_path / "b"), mixed()), place(model, mixed()))
+
+
+def test_a_model_keeps_the_names_of_the_columns_it_was_fitted_to(estimator, tmp_path):
+    table = pd.DataFrame(np.abs(cloud(60)), columns=["a", "b", "ä", "", "e"])
+    fitted = quick(model_of(estimator)).fit(table)
+    save(fitted, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.feature_names_in_.tolist() == table.columns.tolist()
+    assert same_bits(place(loaded, table + 0.1), place(fitted, table + 0.1))
+    with pytest.raises(ValueError, match="feature names"):
+        place(loaded, table[table.columns[::-1]])
+
+
+def test_names_that_do_not_fit_the_model_are_refused(tmp_path):
+    model = lowfold.PCA().fit(pd.DataFrame(cloud(20, 3), columns=["a", "b", "c"]))
+    for field, value in (("feature_names_in_", ["a", "b"]), ("components_", ["a", "b", "c"])):
+        spoilt = copy.copy(model)
+        setattr(spoilt, field, np.array(value, dtype=object))
+        save(spoilt, tmp_path / "m")
+        with pytest.raises(FileError, match=rf"PCA\.{field} in the model file holds names"):
+            load(tmp_path / "m")
 
 
 def test_optimisations_go_on_after_loading(tmp_path):

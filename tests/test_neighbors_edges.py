@@ -61,11 +61,11 @@ def test_a_table_with_other_columns_than_those_indexed_is_refused(table):
     package = pytest.importorskip(table)
     data = package.DataFrame(dict(zip("abc", cloud(30, 3).T, strict=True)))
     index = build_index(data)
-    for columns, word in ((["c", "b", "a"], "in another order"), (["a", "b"], "2 columns, but .* have 3")):
+    for columns, word in ((["c", "b", "a"], "in another order"), (["a", "b"], "2 columns, but .* had 3")):
         with pytest.raises(DataError, match=f"{word}.*Pass the same columns in the same order"):
             index.query(data[columns], 2)
     renamed = data.rename(columns={"b": "z"}) if table == "pandas" else data.rename({"b": "z"})
-    with pytest.raises(DataError, match="the column 'z' where the indexed points have 'b'"):
+    with pytest.raises(DataError, match="the column 'z' where the indexed points had 'b'"):
         index.query(renamed, 2)
     assert same_bits(index.query(data, 2).indices, index.query(np.asarray(data), 2).indices)
 

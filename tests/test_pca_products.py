@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from conftest import cloud, same_bits
-from lowfold import PCA, KernelPCA
+from lowfold import PCA, KernelPCA, MemoryLimitError
 from lowfold.backend import pieces, steps, stopping
 from lowfold.spectral import centred as module
 from lowfold.spectral.centred import centred
@@ -71,6 +73,21 @@ def test_the_kernel_is_given_no_more_columns_than_it_has_a_small_place_for():
         assert (panels[0].start, panels[-1].stop) == (0, shape[1])
         widest = max(panel.stop - panel.start for panel in panels)
         assert widest * max(shape[0], module.PACKED_ROWS) <= module.PANEL_SIZE
+
+
+@pytest.mark.parametrize("solver", ["lanczos", "randomized"])
+def test_the_memory_of_products_with_long_rows_is_foreseen_and_small(solver):
+    X = cloud(300, 40_000)
+    tracemalloc.start()
+    squares = centred(X, 2).sum_of_squares()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert squares == pytest.approx(np.square(X - X.mean(axis=0)).sum())
+    assert peak < 16 * module.SQUARED_AT_ONCE + 2**20
+    packed = 8 * 2 * module.PACKED_ROWS * 20_000  # by the kernel, for a moment
+    assert packed < PCA(solver=solver).estimate(5000, 20_000) < 2 * packed
+    with pytest.raises(MemoryLimitError, match="allowed by memory_limit"):
+        PCA(solver=solver, memory_limit=1e8).fit(np.broadcast_to(X[:1, :20_000], (5000, 20_000)))
 
 
 def test_a_stop_is_heard_between_panels_of_columns():

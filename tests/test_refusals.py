@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import cloud
+from conftest import cloud, same_bits
 from lowfold import (
     LLE,
     MDS,
@@ -15,6 +15,7 @@ from lowfold import (
     UMAP,
     ClassicalMDS,
     Curve,
+    DiffusionMap,
     ElasticEmbedding,
     Isomap,
     NeighborGraph,
@@ -23,6 +24,7 @@ from lowfold import (
     SymmetricSNE,
     build_index,
     compare,
+    metrics,
 )
 from lowfold.backend import native
 from lowfold.cli.flags import parsed
@@ -73,6 +75,43 @@ def test_a_curve_given_twice_is_refused():
 def test_a_metric_that_does_not_exist_is_a_wrong_parameter_everywhere(method):
     with pytest.raises(ParameterError, match="metric='foo'"):
         method(metric="foo").fit(cloud(120))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X: TSNE().fit(X).resume(-1), "max_iter=-1 must be an int at least 0"),
+        (lambda X: SNE().fit(X).resume(2.5), "max_iter=2.5 must be an int at least 0"),
+        (lambda X: UMAP().fit(X).resume(True), "n_epochs=True must be an int at least 0"),
+        (lambda X: UMAP().fit(X).resume(None), "n_epochs=None must be an int"),
+        (
+            lambda X: UMAP().fit(X).resume(2, learning_rate=np.nan),
+            "'learning_rate' parameter of resume .* Got nan",
+        ),
+        (lambda X: UMAP().fit(X).resume(2, learning_rate=-1.0), "'learning_rate' parameter of resume .*Got -1.0"),
+        (lambda X: MDS().fit(X).shepard(0), "max_pairs=0 must be an int at least 1"),
+        (lambda X: Sammon().fit(X).shepard(10.5), "max_pairs=10.5"),
+        (lambda X: DiffusionMap().fit(X).diffusion_distance(60, 0), "60 was given for points; .* below 60"),
+        (lambda X: DiffusionMap().fit(X).diffusion_distance(0, [True]), r"\[True\] was given for points"),
+        (lambda X: metrics.intrinsic_dimension(X, "mle", k=5.9), "k=5.9 must be an int at least 2"),
+        (lambda X: metrics.stability(None, X), "model is a NoneType, but a method is needed"),
+        (lambda X: PCA().estimate(30, 3, "a"), "n_stored='a'; these must be whole numbers"),
+        (lambda X: compare(X, judging=1), "judging=1 must be a Judging or None"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::lowfold.errors.ConvergenceWarning")
+def test_an_argument_of_a_function_that_cannot_be_is_refused_with_what_it_must_be(call, message):
+    with pytest.raises(ParameterError, match=message):
+        call(cloud(60))
+
+
+def test_steps_that_leave_the_range_of_numbers_leave_the_map_as_it_was():
+    model, other = (UMAP(n_neighbors=5).fit(cloud(60)) for _ in range(2))
+    before = model.embedding_.copy()
+    with pytest.raises(ParameterError, match="coordinates that are not finite"):
+        model.resume(3, learning_rate=1e300)
+    assert same_bits(model.embedding_, before)
+    assert same_bits(model.resume(3).embedding_, other.resume(3).embedding_)
 
 
 @pytest.mark.parametrize("model", [LLE, Isomap, TSNE, UMAP, NeighborGraph], ids=lambda model: model.__name__)

@@ -156,6 +156,27 @@ def test_equal_points_all_lie_in_the_middle(model):
     assert model.raw_stress_ == model.normalized_stress_ == model.stress_1_ == 0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", [MDS, Sammon])
+def test_a_start_of_another_size_is_as_good_and_one_out_of_all_proportion_is_refused(method, dtype):
+    X, start = cloud(40, dtype=dtype), cloud(40, 2, seed=1)
+    usual = method(init=start).fit(X).normalized_stress_
+    for factor in (1e-30, 1e11):
+        assert method(init=factor * start).fit(X).normalized_stress_ <= 1.2 * usual  # it may end in another valley
+    for factor in (1e14, 1e155):
+        with pytest.raises(DataError, match=r"init has coordinates up to .* times as large .* Divide it by that"):
+            method(init=factor * start).fit(X)
+
+
+def test_a_row_with_a_missing_distance_is_known_however_nan_is_written():
+    D = cdist(cloud(20), cloud(20))
+    D[3, 5] = D[5, 3] = np.nan
+    model, other = MDS(metric="precomputed").fit(D), D.copy()
+    other[3, 5] = other[5, 3] = -np.nan
+    assert (other.view(np.uint64) != D.view(np.uint64)).any()
+    assert same_bits(model.transform(other), model.embedding_)
+
+
 def test_a_start_that_cannot_be_is_refused():
     for init in (np.zeros((39, 2)), np.zeros((40, 3)), np.full((40, 2), np.nan)):
         with pytest.raises(DataError, match=r"init has shape .* needs 40 rows of 2"):

@@ -97,6 +97,8 @@ def compare(
     labels: one for each point, by which the maps are judged too. judging: how they are, as a `Judging`.
     callback: called with each method's title before it starts.
     """
+    if not isinstance(judging, Judging | None):
+        raise ParameterError(f"judging={judging!r} must be a Judging or None. Use for example judging=Judging(k=15).")
     running = Running(X, methods, Judging() if judging is None else judging)
     running.fit(callback)
     running.judge(labels)

@@ -123,12 +123,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
             return self._estimate(n_samples, n_features, n_stored)
 
     def _estimate(self, n_samples: int, n_features: int, n_stored: int | None) -> int:
-        given = (n_samples, n_features) if n_stored is None else (n_samples, n_features, n_stored + 1)
-        if not all(isinstance(number, int | np.integer) and number >= 1 for number in given):
+        given = (n_samples, n_features) if n_stored is None else (n_samples, n_features, n_stored)
+        whole = all(isinstance(number, int | np.integer) for number in given)
+        if not whole or min(n_samples, n_features) < 1 or min(given) < 0:
+            stored = "" if n_stored is None else f" and n_stored={n_stored!r}"
             raise ParameterError(
-                f"estimate was given n_samples={n_samples!r} and n_features={n_features!r}; both must be whole numbers "
-                f"of at least 1. "
-                f"Pass the shape of the data, as in estimate(*X.shape)."
+                f"estimate was given n_samples={n_samples!r} and n_features={n_features!r}{stored}; these must be "
+                f"whole numbers of at least 1. Pass the shape of the data, as in estimate(*X.shape)"
+                f"{'.' if n_stored is None else ', and how many are stored, as in estimate(*X.shape, X.nnz).'}"
             )
         if n_stored is None:
             return int(self._memory(int(n_samples), int(n_features)))

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from lowfold.backend import native, resources
-from lowfold.errors import DataError
+from lowfold.errors import DataError, ParameterError
 from lowfold.number_types import float_type, is_sparse
 from lowfold.pairwise import AFFINITY as AFFINITY
 from lowfold.pairwise import DISTANCES as DISTANCES
@@ -137,6 +138,17 @@ def read_coordinates(Y: Any, columns: int) -> Any:
             f"Y has {Y.shape[1]} columns, but the embedding has {columns}. Pass coordinates as transform gives them."
         )
     return Y
+
+
+def check_places(points: Any, n: int) -> NDArray[np.intp]:
+    """Numbers of training points, one or an array of them; negative ones count from the end."""
+    places = np.asarray(points)
+    if places.dtype.kind not in "iu" or (places.size and not (places.min() >= -n and places.max() < n)):
+        raise ParameterError(
+            f"{points!r} was given for points; these must be whole numbers below {n}, as n_samples = {n}. Pass such "
+            f"numbers, or an array of them."
+        )
+    return places.astype(np.intp)
 
 
 def check_apart(Y: Any) -> None:

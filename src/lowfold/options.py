@@ -205,6 +205,15 @@ def refuse_ignored(declared: Declared, names: tuple[str, ...], why: str) -> None
         )
 
 
+def check_whole(value: Any, name: str, low: int, high: int | None = None) -> int:
+    """The argument of a function as Python's own int; ParameterError unless it is a whole number in the range."""
+    bounds = Option(help="", low=low, high=high)
+    if not _is_of(int, value, bounds):
+        usual = max(low, 10) if high is None else high
+        raise ParameterError(f"{name}={value!r} must be {_words(int, bounds)}. Pass for example {name}={usual}.")
+    return int(value)
+
+
 def seed_of(random_state: RandomState) -> int:
     """A seed below 2^63: the integer itself, one drawn from the generator, or a fresh one for None."""
     if isinstance(random_state, numbers.Integral):

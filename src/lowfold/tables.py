@@ -53,12 +53,12 @@ def check_columns(given: Sequence[str] | None, known: Sequence[str] | None, what
     if given is None or known is None or list(given) == list(known):
         return
     if len(given) != len(known):
-        difference = f"{len(given)} columns, but {what} have {len(known)}"
+        difference = f"{len(given)} columns, but {what} had {len(known)}"
     elif set(given) == set(known):
         difference = f"the columns of {what} in another order"
     else:
         place = next(i for i, (a, b) in enumerate(zip(given, known, strict=True)) if a != b)
-        difference = f"the column {given[place]!r} where {what} have {known[place]!r}"
+        difference = f"the column {given[place]!r} where {what} had {known[place]!r}"
     raise DataError(f"X has {difference}. Pass the same columns in the same order.")
 
 

@@ -15,7 +15,7 @@ from lowfold.cli.outputs import check_outputs
 from lowfold.cli.pages import page
 from lowfold.cli.pictures import picture
 from lowfold.cli.progress import Progress
-from lowfold.cli.watched import Interrupted, fit, placed, read_model, read_table
+from lowfold.cli.watched import Interrupted, check_same_columns, fit, note_columns, placed, read_model, read_table
 from lowfold.estimator import tell_share
 from lowfold.explorer import contents_for
 from lowfold.methods import METHODS
@@ -45,6 +45,7 @@ def embed(chosen: Namespace) -> int:
         page(chosen.html, model, table, contents, progress)
         chosen.written.append(chosen.html)
     if chosen.save:
+        note_columns(model, table)
         with progress.running(f"writing {Path(chosen.save).name}"):
             save(model, chosen.save)
         chosen.written.append(chosen.save)
@@ -63,6 +64,7 @@ def transform(chosen: Namespace) -> int:
     progress = Progress(quiet=chosen.quiet)
     model = read_model(chosen.model, progress)
     table = read_table(chosen, progress, missing=getattr(model, "metric", None) == "precomputed")
+    check_same_columns(model, table, chosen.data)
     Y = placed(model, table.X, progress)
     names = {cls: name for name, cls in METHODS.items()}
     method = names.get(type(model), type(model).__name__.lower())

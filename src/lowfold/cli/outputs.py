@@ -11,12 +11,30 @@ from lowfold.errors import FileError
 from lowfold.files.writing import check_ending
 
 
+def _place(path: str) -> Path:
+    """Where a file is, whatever it is called."""
+    return Path(path).resolve()
+
+
+def _sources(chosen: Namespace) -> list[str]:
+    return [path for name in ("data", "model", "map") if (path := getattr(chosen, name, None)) is not None]
+
+
+def _is_added_to(chosen: Namespace, name: str) -> bool:
+    """Whether the output is the data's own .h5ad, into which a map goes beside all that it holds."""
+    return name == "output" and _place(chosen.output) == _place(chosen.data) and chosen.data.lower().endswith(".h5ad")
+
+
 def check_outputs(chosen: Namespace, *, table: bool = False) -> None:
     """Refuses what cannot be written. table: the output is a table as csv, not a map."""
+    taken = {_place(path): f"is read by this command ({path})" for path in _sources(chosen)}
     for name in ("output", "plot", "html", "save"):
         path = getattr(chosen, name, None)
         if path is None:
             continue
+        if _place(path) in taken and not _is_added_to(chosen, name):
+            raise FileError(f"{path} cannot be written: it {taken[_place(path)]}. Choose another name.")
+        taken[_place(path)] = f"is what --{name} writes too"
         if not Path(path).absolute().parent.is_dir():
             raise FileError(f"{path} cannot be written: its folder does not exist. Make it, or choose another.")
         if Path(path).is_dir():

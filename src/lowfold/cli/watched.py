@@ -15,7 +15,9 @@ from lowfold.cli.progress import Progress
 from lowfold.errors import DataError
 from lowfold.estimator import Estimator, tell_share
 from lowfold.files import reading
+from lowfold.files.delimited import is_counted
 from lowfold.model_file import load
+from lowfold.tables import check_columns
 from lowfold.watching import with_callback
 
 PIECES, SMALLEST_PIECE = 25, 500  # in which rows are placed, so that their share can be told
@@ -78,6 +80,23 @@ def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
             for name, value in model.get_params(deep=False).items():
                 setattr(watched, name, value)  # without the callback, which is ours
     return watched
+
+
+def note_columns(model: Estimator, table: files.Table) -> None:
+    """Keeps the names of the columns in a fitted model, as a fit to a table does."""
+    if table.columns is not None and len(table.columns) == model.n_features_in_:
+        model.feature_names_in_ = np.array(table.columns, dtype=object)
+
+
+def check_same_columns(model: Estimator, table: files.Table, path: str) -> None:
+    """Refuses a table with other columns than those the model was fitted to, where both have names."""
+    known = model.__dict__.pop("feature_names_in_", None)  # looked at here: the rows come without them
+    named = [names for names in (known, table.columns) if names is not None and not is_counted(names)]
+    if len(named) == 2:
+        try:
+            check_columns(named[1], named[0], "the fit")
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
 
 
 def placed(model: Estimator, X: Any, progress: Progress) -> Any:

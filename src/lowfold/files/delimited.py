@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -34,11 +35,26 @@ def read_delimited(path: Path, delimiter: str | None) -> dict[str, NDArray[Any]]
     header = not any(is_number(cell) for cell in cells) or (
         not all(is_number(cell) for cell in cells) and _second_differs(path, cells, delimiter)
     )
-    names = [cell.strip() for cell in cells] if header else [f"column{i + 1}" for i in range(len(cells))]
+    names = [cell.strip() for cell in cells] if header else counted(len(cells))
+    if "" in names[1:]:
+        place = names.index("", 1) + 1
+        raise FileError(f"Column {place} of {path} has no name, as only that of the rows' names may. Give it one.")
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise FileError(f"{path} has two columns called {repeated!r}. Rename one.")
     return _values(path, delimiter, names, header=header)
+
+
+def counted(count: int) -> list[str]:
+    """The names of so many columns that have none."""
+    return [f"column{i + 1}" for i in range(count)]
+
+
+def is_counted(names: Sequence[str]) -> bool:
+    """Whether these may be names that the columns of a file without a header were given."""
+    found = [re.fullmatch(r"column([1-9]\d{0,8})", name) for name in names]
+    places = [int(match[1]) for match in found if match]
+    return len(places) == len(names) and places == sorted(set(places))
 
 
 def _values(path: Path, delimiter: str, names: list[str], *, header: bool) -> dict[str, NDArray[Any]]:

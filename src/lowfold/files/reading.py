@@ -160,7 +160,9 @@ def _in_turn(batches: Iterable[Any], size: Callable[[Any], int], whole: int) -> 
 
 
 def from_columns(columns: dict[str, Any], labels: str | None, path: Any) -> Table:
-    """A table of named columns; those of text can only be labels."""
+    """A table of named columns; those of text can only be labels, and one without a name the names of the rows."""
+    columns = dict(columns)
+    names = columns.pop("", None)
     if labels is not None and labels not in columns:
         raise FileError(f"{path} has no column {labels!r}, but {', '.join(map(repr, columns))}. Use one of these.")
     numbers = {key: np.asarray(value) for key, value in columns.items() if key != labels}
@@ -173,7 +175,12 @@ def from_columns(columns: dict[str, Any], labels: str | None, path: Any) -> Tabl
     if not numbers:
         raise FileError(f"{path} has no column of numbers. Store at least one.")
     X = np.column_stack(list(numbers.values()))
-    return Table(X, None if labels is None else np.asarray(columns[labels]), list(numbers))
+    rows = None if names is None else [_row_name(name) for name in np.asarray(names).tolist()]
+    return Table(X, None if labels is None else np.asarray(columns[labels]), list(numbers), rows)
+
+
+def _row_name(name: Any) -> str:
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def _kind(column: Any) -> str:

@@ -37,6 +37,10 @@ def write(path: Any, Y: Any, *, method: str = "y", labels: Any = None, source: A
     .h5ad: into obsm["X_<method>"] of a copy of `source`, or of a new file.
     """
     ending, Y = check_ending(path), np.asarray(Y)
+    if labels is not None and np.shape(labels)[:1] != Y.shape[:1]:
+        raise FileError(
+            f"{path} was not written: labels have the shape {np.shape(labels)} for {len(Y)} points. Pass one for each."
+        )
     if ending == ".npy":
         write_whole(path, lambda file: np.save(file, Y))
     elif ending == ".h5ad":

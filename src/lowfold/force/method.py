@@ -34,6 +34,7 @@ from lowfold.force.watched import Watched
 from lowfold.neighbors.engines import Exact
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import (
+    check_whole,
     memory_limit_option,
     n_jobs_option,
     option,
@@ -76,10 +77,9 @@ class ForceMethod(Watched):
     def resume(self, max_iter: int | None = None) -> ForceMethod:
         """Goes on from where the optimisation stopped, for up to max_iter iterations (None: as the schedule says)."""
         check_is_fitted(self)
+        count = None if max_iter is None else check_whole(max_iter, "max_iter", 0)
         last = [phase for phase in self._phases() if phase.name == "descent"][-1]
-        count = last.iterations if max_iter is None else max_iter
-        tolerance = last.tolerance if max_iter is None else None
-        phase = dataclasses.replace(last, iterations=count, tolerance=tolerance)
+        phase = last if count is None else dataclasses.replace(last, iterations=count, tolerance=None)
         self._resume(self._optimise([phase]))
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -129,6 +130,12 @@ class Layout:
         self._largest = float(entries[2].max(initial=0.0)) or 1.0
         self._sums: Any = None
         self._order = np.random.default_rng(self._seed).permutation(len(self.Y)).astype(np.int32)
+
+    def copied(self) -> Layout:
+        """The same state, which goes on by itself."""
+        other = copy.copy(self)
+        other.history = list(self.history)
+        return other
 
     def run(self, count: int, rate: float) -> Iterator[tuple[int, Floats, float | None]]:
         """Some epochs; yields (epoch, Y, loss at every so many epochs) after each."""

@@ -28,12 +28,14 @@ from lowfold.force.start import init_option, start_of
 from lowfold.force.watched import Watched
 from lowfold.neighbors.interface import SEEDED, Settings, metric_option
 from lowfold.options import (
+    check_whole,
     memory_limit_option,
     n_jobs_option,
     option,
     random_state_option,
     refuse_ignored,
     seed_of,
+    validate,
 )
 from lowfold.spectral.eigen import factor_memory
 from lowfold.types import Floats, Indices, Step
@@ -79,7 +81,11 @@ class UMAP(Watched):
         learning_rate: factor of their length, as in Epochs.
         """
         check_is_fitted(self)
-        self._resume(self._steps(n_epochs, learning_rate))
+        count = check_whole(n_epochs, "n_epochs", 0)
+        validate(Epochs(n_epochs=count, learning_rate=learning_rate), "resume")
+        with self._as_before_on_failure():
+            self._layout: Layout = self._layout.copied()
+            self._resume(self._steps(count, float(learning_rate)))
         return self
 
     @of_fitted

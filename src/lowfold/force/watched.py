@@ -33,6 +33,7 @@ class Watched(Estimator):
         findings = dict(self.report_.findings)
         self._drain(steps)
         self.embedding_ = self._finished(findings).astype(self.embedding_.dtype)
+        self._check_embedding()
         self.report_ = dataclasses.replace(self.report_, findings=findings)
 
     def _drain(self, steps: Iterator[Step]) -> None:

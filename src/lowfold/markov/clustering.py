@@ -110,7 +110,7 @@ class SpectralClustering(ClusterMixin, Declaring):
             )
 
     def _coordinates(self, Y: Any) -> NDArray[np.float64]:
-        Y = np.asarray(Y[:, : max(self.n_clusters_ - 1, 1)], np.float64)
+        Y = np.asarray(Y, np.float64)[:, : max(self.n_clusters_ - 1, 1)]  # which may come as a table
         if self.form == "walk":
             return Y
         # The constant eigenvector of the walk, of the same length as the others.

@@ -19,7 +19,7 @@ from lowfold.metrics.shepard import shepard_correlation
 from lowfold.neighbors.index import index_of
 from lowfold.neighbors.interface import Metric, Settings, read_points
 from lowfold.neighbors.neighborhood import part_of
-from lowfold.options import validate
+from lowfold.options import check_whole, validate
 
 KEPT = 0.9  # of the ratios, the smaller ones: the largest come from the edge of the data and from outliers
 
@@ -48,8 +48,8 @@ def intrinsic_dimension(
     settings = Settings(metric=metric, n_jobs=n_jobs)
     validate(settings)
     data = read_points(X, metric, n_jobs)
-    wanted = 2 if method == "two_nn" else int(k)
-    if method == "mle" and not 2 <= wanted <= max(2, data.n - 2):
+    wanted = 2 if method == "two_nn" else check_whole(k, "k", 2)
+    if wanted > max(2, data.n - 2):
         raise ParameterError(f"k={k!r} needs k from 2 to {data.n - 2}, as n_samples = {data.n}. Lower k.")
     distinct, distances = _distances_of_distinct(data, settings, wanted)
     chosen = chosen_points(len(distinct), sample)

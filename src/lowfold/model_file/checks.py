@@ -50,12 +50,13 @@ def check_model(model: Any) -> None:
         raise FileError(f"The model file holds no fitted {type(model).__name__}: {error}") from error
     n = _points(model)
     for name, field, value in _parts(model, set()):
-        if isinstance(value, tuple) and _is_sparse_triple(value):
-            continue
         if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
             end = n + LARGER.get((name, field), 0)
             if value.size and not (int(value.min()) >= 0 and int(value.max()) < end):
                 raise FileError(f"{name}.{field} in the model file points outside of its {n} points.")
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
+            if (field, value.shape) != ("feature_names_in_", (getattr(model, "n_features_in_", 0),)):
+                raise FileError(f"{name}.{field} in the model file holds names where none are, or too many or few.")
         elif issparse(value) and max(value.shape) > max(n, getattr(model, "n_features_in_", 0)):
             raise FileError(f"{name}.{field} in the model file is larger than its {n} points.")
 

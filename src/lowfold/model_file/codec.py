@@ -55,6 +55,8 @@ class Encoder:
         if isinstance(value, float):
             return value if math.isfinite(value) else {"float": str(value)}
         if isinstance(value, np.ndarray):
+            if value.dtype == object and value.ndim == 1 and all(isinstance(item, str) for item in value):
+                return {"names": value.tolist()}
             return {"array": self._array(value, where)}
         if issparse(value):
             return self._sparse(value, where)
@@ -147,6 +149,11 @@ class Decoder:
     def _array(self, content: Any, tree: Any, depth: int) -> NDArray[Any]:
         return self._arrays[_number(content)]
 
+    def _names(self, content: Any, tree: Any, depth: int) -> NDArray[Any]:
+        if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
+            raise ValueError("no list of names")
+        return np.array(content, dtype=object)
+
     def _sparse(self, content: Any, tree: Any, depth: int) -> Any:
         kind, data, indices, indptr, shape = content
         parts = (self._array(data, tree, depth), self._array(indices, tree, depth), self._array(indptr, tree, depth))
@@ -199,7 +206,7 @@ class Decoder:
 
 
 KINDS = (
-    *("scalar", "integer", "float", "array", "sparse", "list", "tuple", "dict"),
+    *("scalar", "integer", "float", "array", "names", "sparse", "list", "tuple", "dict"),
     *("dtype", "generator", "same", "object"),
 )
 

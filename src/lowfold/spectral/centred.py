@@ -15,7 +15,8 @@ from lowfold.backend import native, sparse_steps, stopping
 from lowfold.backend.pieces import shifted_columns
 from lowfold.types import Floats
 
-ROWS_AT_ONCE = 4096  # that are written out in float64
+ROWS_AT_ONCE = 4096  # that are written out in float64, and fewer of them if they are long:
+NUMBERS_AT_ONCE, SQUARED_AT_ONCE = 1 << 23, 1 << 19
 # The kernel of products has a place for so many rows of all columns, even where there are fewer: 4 GB for 500,000.
 # Where X is not much larger than that, its columns are copied in panels of so many numbers; the bits stay the same.
 PACKED_ROWS, PANEL_SIZE = 1024, 1 << 22
@@ -52,6 +53,13 @@ class CentredMatrix(ABC):
     @abstractmethod
     def sum_of_squares(self) -> float:
         """The sum of all squared entries of Xc: n - 1 times the total variance."""
+
+
+def products_memory(n: int, D: int) -> int:
+    """Bytes that products with n rows of D numbers take for a moment: two blocks of packed rows, and a few centred."""
+    width = D if n > 4 * PACKED_ROWS else min(D, PANEL_SIZE // max(n, PACKED_ROWS))
+    panel = 0 if width == D else min(n * width, PANEL_SIZE)
+    return 8 * (2 * PACKED_ROWS * width + panel + 2 * min(n * D, SQUARED_AT_ONCE))
 
 
 def centred(X: Any, threads: int, mean: NDArray[np.float64] | None = None) -> CentredMatrix:
@@ -93,9 +101,11 @@ class DenseCentred(CentredMatrix):
         zeros, out = np.zeros(Z.shape[1]), np.empty((Z.shape[1], self.shape[1]))
         for columns in self._panels():
             stopping.check()
-            X = np.ascontiguousarray(self._X[:, columns])
-            out[:, columns] = native.kernels.cross(Z, zeros, X, self.mean[columns], self._threads)
+            out[:, columns] = native.kernels.cross(Z, zeros, self._panel(columns), self.mean[columns], self._threads)
         return out.T
+
+    def _panel(self, columns: slice) -> Floats:
+        return np.ascontiguousarray(self._X[:, columns])
 
     def _panels(self) -> list[slice]:
         """Columns that are multiplied at once: all, or as many as the kernel has a small place for."""
@@ -105,9 +115,13 @@ class DenseCentred(CentredMatrix):
 
     def sum_of_squares(self) -> float:
         """A few rows at a time, in float64."""
-        begins = range(0, self.shape[0], ROWS_AT_ONCE)
-        blocks = (self._X[begin : begin + ROWS_AT_ONCE] - self.mean for begin in begins)
-        return float(sum(np.einsum("ij,ij->", block, block, dtype=np.float64) for block in blocks))
+        n, D = self.shape
+        step, total = max(1, min(ROWS_AT_ONCE, SQUARED_AT_ONCE // D)), 0.0
+        for begin in range(0, n, step):
+            stopping.check()
+            block = self._X[begin : begin + step] - self.mean
+            total += float(np.einsum("ij,ij->", block, block, dtype=np.float64))
+        return total
 
 
 class InFloat64(DenseCentred):
@@ -118,8 +132,9 @@ class InFloat64(DenseCentred):
         self.single = False
 
     def _blocks(self) -> Iterator[tuple[slice, DenseCentred]]:
-        for begin in range(0, self.shape[0], ROWS_AT_ONCE):
-            rows = slice(begin, begin + ROWS_AT_ONCE)
+        step = max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // self.shape[1]))
+        for begin in range(0, self.shape[0], step):
+            rows = slice(begin, begin + step)
             yield rows, DenseCentred(self._X[rows].astype(np.float64), self._threads, self.mean)
 
     def scatter(self) -> NDArray[np.float64]:

@@ -102,6 +102,7 @@ class DiffusionMap(Estimator):
         eigenvectors that were kept, "walk" takes the t steps, a whole number, one by one.
         """
         t = self.t if t is None else _checked_time(t)
+        i, j = (inputs.check_places(points, len(self.embedding_)) for points in (i, j))
         if source == "spectrum":
             return self._modes.distance(i, j, t)
         if source != "walk" or t != int(t) or t < 0:

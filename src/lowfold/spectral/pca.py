@@ -20,7 +20,7 @@ from lowfold.errors import ParameterError, warn
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.fitted import of_fitted
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
-from lowfold.spectral.centred import CentredMatrix, centred
+from lowfold.spectral.centred import CentredMatrix, centred, products_memory
 from lowfold.spectral.eigen import dense_memory
 from lowfold.spectral.krylov import BLOCK, WIDE_ROOM
 from lowfold.spectral.long_axes import resolved
@@ -177,6 +177,8 @@ class PCA(Estimator):
         """stored: entries in a row of sparse data."""
         m, small = self.n_components, min(n, D)
         solver, kept = self._solver(n, D, stored is not None), 8 * m * (n + D)
+        if stored is None and solver in ("randomized", "lanczos"):
+            kept += products_memory(n, D)
         if solver == "randomized":
             return kept + 4 * 8 * (m + 10) * (n + D)
         if solver == "lanczos":

@@ -17,7 +17,7 @@ from lowfold.errors import ConvergenceWarning, ParameterError, warn
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.fitted import of_fitted
 from lowfold.neighbors.interface import metric_option
-from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
+from lowfold.options import check_whole, memory_limit_option, n_jobs_option, option, random_state_option, seed_of
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
 from lowfold.stress.majorise import GradientDescent, Majorisation, Optimisation, solver_of, solver_option
 from lowfold.stress.measures import Sampler, Shepard, Stresses, of_sums
@@ -25,7 +25,16 @@ from lowfold.stress.pairs import Pairs, is_measured, pairs_of
 from lowfold.stress.place import Measure, Placing
 from lowfold.stress.problem import GIVEN, UNIT, Problem, Weighting
 from lowfold.stress.relocate import tried_elsewhere
-from lowfold.stress.start import RANDOM, Starts, classical_start, euclidean_rows, init_option, random_start, starts_of
+from lowfold.stress.start import (
+    RANDOM,
+    Starts,
+    classical_start,
+    euclidean_rows,
+    in_reach,
+    init_option,
+    random_start,
+    starts_of,
+)
 from lowfold.stress.starts import Runs
 from lowfold.training import TrainingRows
 from lowfold.types import Floats, Report
@@ -50,7 +59,7 @@ class StressMethod(Estimator):
     @of_fitted
     def shepard(self, max_pairs: int = 100_000) -> Shepard:
         """The pairs of a Shepard diagram: all of them, or max_pairs drawn by lot."""
-        return self._sampler().diagram(self.embedding_, max_pairs, self._seed)
+        return self._sampler().diagram(self.embedding_, check_whole(max_pairs, "max_pairs", 1), self._seed)
 
     def _weighting(self, pairs: Pairs) -> Weighting:
         raise NotImplementedError
@@ -116,7 +125,7 @@ class StressMethod(Estimator):
                 rows = euclidean_rows(data, self.metric, self.landmarks_, pairs.scale)
                 return classical_start(pairs, rows, d, size, self._threads)
             chosen = first if self.landmarks_ is None else first[self.landmarks_]
-            return np.asarray(chosen / pairs.scale)
+            return in_reach(chosen / pairs.scale, size)
 
         return [partial(start, number) for number in range(count)]
 

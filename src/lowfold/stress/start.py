@@ -22,6 +22,7 @@ from lowfold.types import Floats
 
 CLASSICAL, RANDOM = "classical", "random"
 NOISE = 1e-2  # of the size of the start: coordinates that are 0 for all points would stay so for ever
+FARTHEST = 1e12  # times the size of the dissimilarities: so far out all is well in float32 too
 COVARIANCE_SIZE = 2000  # features up to which Euclidean rows are scaled through their covariance
 
 
@@ -60,6 +61,17 @@ def given_start(init: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
         )
     inputs.check_apart(Y)
     return Y.astype(np.float64)
+
+
+def in_reach(Y: NDArray[np.float64], size: float) -> NDArray[np.float64]:
+    """The user's own start, unless it is out of all proportion to dissimilarities of this size."""
+    largest = float(np.abs(Y).max())
+    if largest > FARTHEST * size:
+        raise DataError(
+            f"init has coordinates up to {largest / size:.3g} times as large as the dissimilarities are in the mean: "
+            f"sums of its squared distances would leave the range of numbers. Divide it by that."
+        )
+    return Y
 
 
 def random_start(n: int, d: int, size: float, seed: tuple[int, int]) -> NDArray[np.float64]:

@@ -100,8 +100,10 @@ def rank_candidates(
 
 
 def fingerprints(X: Floats) -> NDArray[np.uint64]:
-    """64 bits of each row, equal for equal rows."""
-    bits = (X.astype(np.float64) + 0.0).view(np.uint64)
+    """64 bits of each row, equal for equal rows; one missing number (NaN) equals another."""
+    numbers = X.astype(np.float64) + 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    bits = numbers.view(np.uint64)
     hash = np.full(len(X), 0x9E3779B97F4A7C15, np.uint64)
     for column in bits.T:
         hash = (((hash << np.uint64(23)) | (hash >> np.uint64(41))) ^ column) * np.uint64(0xD6E8FEB86659FD93)
