@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -39,15 +40,19 @@ def folder(tmp_path, monkeypatch):
         "transform m.lowfold data.csv -o m.lowfold",
         "score data.csv map.csv -o map.csv",
         "compare data.csv --methods pca -o data.csv",
+        "embed images -m pca --plot images/b.png",
+        "embed images -m pca -o images/../images/map.csv",
     ],
 )
 def test_no_file_that_a_command_reads_or_writes_is_written_over(arguments, folder, capsys):
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "images").mkdir()
+    plt.imsave(folder / "images" / "b.png", X)
+    before = {path: path.read_bytes() for path in folder.rglob("*.*")}
     assert main(arguments.split()) == 1
     said = capsys.readouterr().err
     assert "cannot be written: it is " in said
     assert "Choose another name." in said
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
 
 
 def test_a_map_goes_into_the_h5ad_file_of_its_data(folder):
@@ -81,5 +86,6 @@ def test_columns_without_names_are_taken_as_they_come(folder):
         assert main(["transform", "m.lowfold", data, "-q", "-o", "again.csv"]) == 0
         np.testing.assert_array_equal(files.read("again.csv").X, wanted)
     assert main(["embed", "new.csv", "-m", "pca", "-q", "--save", "n.lowfold"]) == 0
+    assert not hasattr(load("n.lowfold"), "feature_names_in_")
     assert main(["transform", "n.lowfold", "data.csv", "-q", "-o", "again.csv"]) == 0
     np.testing.assert_array_equal(files.read("again.csv").X, wanted)

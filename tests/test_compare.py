@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import lowfold
 from conftest import cloud, same_bits
-from lowfold import METHODS, PCA, TSNE, UMAP, Isomap, ParameterError, compare
+from lowfold import METHODS, PCA, TSNE, UMAP, Isomap, ParameterError, compare, explorer
 from lowfold.backend import resources
 from lowfold.comparison import Comparison
 from lowfold.judging import Judging
@@ -58,6 +60,17 @@ def test_the_memory_of_a_fit_is_counted_where_the_system_tells():
     else:
         assert 1500**2 * 4 < found.memory < 1500**2 * 100, "the shortest paths between all points, a few times"
         assert f"{found.memory / 1e6:.0f}" == str(Comparison([found], 1)).split()[-1]
+
+
+@pytest.mark.parametrize("k", [15, 50])
+def test_a_number_of_neighbors_that_was_asked_for_is_lowered_with_a_word(k):
+    X = cloud(12)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        compare(X, ["pca"], judging=Judging(k=k))
+        explorer.make_scene(X, PCA().fit(X), contents=explorer.Contents(k=k))
+    wanted = [] if k == 15 else 2 * ["k=50 neighbours cannot be compared among 12 points; 10 are. A k of at most 10"]
+    assert [str(warning.message)[: len(wanted[0]) if wanted else None] for warning in said] == wanted
 
 
 def test_titles_parameters_and_the_table():

@@ -55,6 +55,10 @@ def test_a_first_column_without_a_name_holds_the_names_of_the_rows(tmp_path, nam
     table = read(text(tmp_path / "data.csv", lines(rows)))
     assert (table.names, table.columns) == (names, ["p", "q"])
     np.testing.assert_array_equal(table.X, [[0, 0.5], [2, -0.5], [4, -1.5]])
+    unnamed = read(text(tmp_path / "data.csv", ",0,1\n5,1,2\n6,3,4\n"))  # as pandas writes columns without names
+    assert (unnamed.names, unnamed.columns, unnamed.X.tolist()) == (["5", "6"], ["0", "1"], [[1, 2], [3, 4]])
+    with pytest.raises(FileError, match="Row 1, column 'column1' .* holds nothing where numbers stand otherwise"):
+        read(text(tmp_path / "data.csv", ",2,3\n4,5,6\n7,8,9\n"))  # no header: a number is missing
     with pytest.raises(FileError, match="Column 2 of .* has no name"):
         read(text(tmp_path / "other.csv", "p,,q\n1,2,3\n"))
 

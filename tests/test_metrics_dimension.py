@@ -66,6 +66,8 @@ def test_too_few_different_points_are_refused_with_their_number():
         intrinsic_dimension(np.repeat(cloud(10, 3), 5, axis=0), "mle")
     with pytest.raises(DataError, match="3 different points among its 3"):
         intrinsic_dimension(np.eye(3))
+    with pytest.raises(DataError, match="3 different points among its 3.* at least 22"):
+        intrinsic_dimension(np.eye(3), "mle")
     with pytest.raises(ParameterError, match="from 2 to 28"):
         intrinsic_dimension(cloud(30, 3), "mle", k=29)
 

@@ -17,7 +17,7 @@ class Cells {
     /// About `cells` of n points, which `read` moves into the frame of the search.
     Cells(const Context& context, std::size_t n, std::size_t dimensions, std::size_t cells, std::uint64_t seed,
           const ReadPoint& read)
-        : n_(n), dimensions_(dimensions) {
+        : dimensions_(dimensions) {
         Partition<Operation> partition(context, n, dimensions, seed, read);
         centroids_ = std::make_unique<Centroids<Operation>>(partition.centroids(cells));
         Grouping groups(partition.labels, count());
@@ -42,7 +42,6 @@ class Cells {
     }
 
     std::size_t count() const { return centroids_->count(); }
-    std::size_t points() const { return n_; }
     std::size_t dimensions() const { return dimensions_; }
     const Centroids<Operation>& centroids() const { return *centroids_; }
     const Panels<Engine>& panels() const { return *panels_; }
@@ -137,7 +136,7 @@ class Cells {
 #endif
     }
 
-    std::size_t n_, dimensions_;
+    std::size_t dimensions_;
     std::unique_ptr<Centroids<Operation>> centroids_;
     std::unique_ptr<Panels<Engine>> panels_;
     std::vector<std::size_t> begin_;

@@ -129,8 +129,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
             stored = "" if n_stored is None else f" and n_stored={n_stored!r}"
             raise ParameterError(
                 f"estimate was given n_samples={n_samples!r} and n_features={n_features!r}{stored}; these must be "
-                f"whole numbers of at least 1. Pass the shape of the data, as in estimate(*X.shape)"
-                f"{'.' if n_stored is None else ', and how many are stored, as in estimate(*X.shape, X.nnz).'}"
+                f"whole numbers of at least 1. Pass the shape of the data, as in estimate(*X.shape"
+                f"{').' if n_stored is None else ', X.nnz).'}"
             )
         if n_stored is None:
             return int(self._memory(int(n_samples), int(n_features)))
@@ -154,13 +154,17 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declaring):
         self._check_embedding()
         self.report_ = Report(watch.seconds, self._threads, native.kernels.simd, memory, findings)
 
-    def _check_embedding(self) -> None:
-        """Raises ParameterError where numbers have left their range on the way from finite data."""
+    def _check_embedding(self, given: str = "") -> None:
+        """Raises ParameterError where numbers have left their range on the way from finite data.
+
+        given: what was, beside the parameters.
+        """
         off = ~np.isfinite(self.embedding_).all(axis=1)
         if not off.any():
             return
         defaults = {parameter.name: parameter.default for parameter in parameters(type(self))}
         own = [f"{name}={getattr(self, name)!r}" for name in defaults if getattr(self, name) is not defaults[name]]
+        own += [given] if given else []
         raise ParameterError(
             f"{type(self).__name__} gave coordinates that are not finite for {int(off.sum())} of {len(off)} points, "
             f"though the data are: some number on the way to them has left the range of {self.embedding_.dtype}. "

@@ -145,8 +145,8 @@ def check_places(points: Any, n: int) -> NDArray[np.intp]:
     places = np.asarray(points)
     if places.dtype.kind not in "iu" or (places.size and not (places.min() >= -n and places.max() < n)):
         raise ParameterError(
-            f"{points!r} was given for points; these must be whole numbers below {n}, as n_samples = {n}. Pass such "
-            f"numbers, or an array of them."
+            f"{points!r} was given for points; these must be whole numbers from {-n} to {n - 1}, as n_samples = {n}. "
+            f"Pass such numbers, or an array of them."
         )
     return places.astype(np.intp)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from lowfold.errors import warn
 from lowfold.estimator import tell_stage
 from lowfold.metrics import label_accuracy, normalized_stress, shepard_correlation, silhouette
 from lowfold.metrics.coranking import coranked, points_for_area
@@ -52,12 +53,21 @@ def taken(looks: dict[str, Look]) -> Scores:
     return scores
 
 
+def neighbors_judged(k: int, n: int) -> int:
+    """k, or as many neighbours as n points can be judged by; the usual number is lowered without a word."""
+    most = max(1, n - 2)
+    if k > most and k != Judging().k:
+        warn(f"k={k} neighbours cannot be compared among {n} points; {most} are. A k of at most {most} avoids this.")
+    return min(k, most)
+
+
 def looks_at(X: Any, Y: Any, labels: Any, how: Judging) -> dict[str, Look]:
     """What judges a map, by the names of the stages."""
     n = len(Y)
+    k = neighbors_judged(how.k, n)
 
     def neighbors(sample: Sampling) -> Scores:
-        found = coranked(X, Y, [min(how.k, max(1, n - 2))], replace(how, sample=sample), area=True)
+        found = coranked(X, Y, [k], replace(how, sample=sample), area=True)
         scores = {name: found.score(getattr(found, name)) for name in ("trustworthiness", "continuity", "recall")}
         return scores | {"R_NX area": mean_score(found.areas, found.points, n)}
 

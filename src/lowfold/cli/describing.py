@@ -87,6 +87,8 @@ def _description(X: Any, table: files.Table) -> Iterator[str]:
     n, d = X.shape
     kind = f"sparse, {X.nnz / (n * d):.1%} filled, " if issparse(X) else ""
     yield f"{n} rows, {d} columns ({kind}{X.dtype})"
+    if table.names is not None:
+        yield f"rows have names: {table.names[0]}, ..."
     if table.labels is not None:
         values, counts = np.unique(table.labels, return_counts=True)
         yield f"labels: {len(values)} different, the smallest group has {counts.min()}"

@@ -32,8 +32,9 @@ def check_outputs(chosen: Namespace, *, table: bool = False) -> None:
         path = getattr(chosen, name, None)
         if path is None:
             continue
-        if _place(path) in taken and not _is_added_to(chosen, name):
-            raise FileError(f"{path} cannot be written: it {taken[_place(path)]}. Choose another name.")
+        within = next((folder for folder in _place(path).parents if folder in taken), _place(path))
+        if within in taken and not _is_added_to(chosen, name):
+            raise FileError(f"{path} cannot be written: it {taken[within]}. Choose another name.")
         taken[_place(path)] = f"is what --{name} writes too"
         if not Path(path).absolute().parent.is_dir():
             raise FileError(f"{path} cannot be written: its folder does not exist. Make it, or choose another.")

@@ -84,17 +84,17 @@ def fit(model: Estimator, X: Any, progress: Progress) -> Estimator:
 
 def note_columns(model: Estimator, table: files.Table) -> None:
     """Keeps the names of the columns in a fitted model, as a fit to a table does."""
-    if table.columns is not None and len(table.columns) == model.n_features_in_:
-        model.feature_names_in_ = np.array(table.columns, dtype=object)
+    names = table.columns or []
+    if len(names) == model.n_features_in_ and not is_counted(names):
+        model.feature_names_in_ = np.array(names, dtype=object)
 
 
 def check_same_columns(model: Estimator, table: files.Table, path: str) -> None:
     """Refuses a table with other columns than those the model was fitted to, where both have names."""
     known = model.__dict__.pop("feature_names_in_", None)  # looked at here: the rows come without them
-    named = [names for names in (known, table.columns) if names is not None and not is_counted(names)]
-    if len(named) == 2:
+    if table.columns is not None and not is_counted(table.columns):
         try:
-            check_columns(named[1], named[0], "the fit")
+            check_columns(table.columns, known, "the fit")
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
 

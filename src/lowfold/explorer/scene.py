@@ -16,7 +16,7 @@ from lowfold.estimator import Estimator, tell_stage
 from lowfold.explorer.columns import feature_columns, make_columns, named_columns
 from lowfold.explorer.pack import pack
 from lowfold.explorer.panels import Arrays, Source, Truth, make_panel, method_title
-from lowfold.judging import Judging
+from lowfold.judging import Judging, neighbors_judged
 from lowfold.methods import METHODS
 from lowfold.neighbors.index import build_index
 from lowfold.options import documented, option
@@ -29,7 +29,7 @@ INK_SHARE = 0.1  # grey pictures whose median lies below this share of their ran
 @documented
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a scene holds beside its maps: `write_page(path, X, maps, contents=Contents(title="Digits"))`."""
+    """What a scene holds beside its maps: `make_scene(X, maps, contents=Contents(title="Digits"))`."""
 
     title: str | None = option(None, help="what stands at the top of the page")
     k: int = option(15, low=1, help="number of neighbours that are shown and compared")
@@ -188,7 +188,7 @@ def _truth(X: Any, labels: Any, how: Contents, n: int) -> Truth | None:
     if n < 4:
         warn(f"{n} points are too few to judge a map by its neighbours: no quality is shown.")
         return None
-    k = min(how.k, n - 2)
+    k = neighbors_judged(how.k, n)
     tell_stage(SEARCHING)
     found = build_index(X, metric=how.metric, n_jobs=how.n_jobs).query(None, k)
     return Truth(X, labels, found.indices, Judging(k=k, metric=how.metric, n_jobs=how.n_jobs))

@@ -32,8 +32,8 @@ def read_delimited(path: Path, delimiter: str | None) -> dict[str, NDArray[Any]]
     if delimiter not in first:
         delimiter = " " if len(first.split()) > 1 else ","
     cells = next(csv.reader([first.strip() if delimiter == " " else first], delimiter=delimiter, skipinitialspace=True))
-    header = not any(is_number(cell) for cell in cells) or (
-        not all(is_number(cell) for cell in cells) and _second_differs(path, cells, delimiter)
+    header = _is_header(cells) and (
+        not any(is_number(cell) for cell in cells) or _second_differs(path, cells, delimiter)
     )
     names = [cell.strip() for cell in cells] if header else counted(len(cells))
     if "" in names[1:]:
@@ -43,6 +43,13 @@ def read_delimited(path: Path, delimiter: str | None) -> dict[str, NDArray[Any]]
         repeated = next(name for name in names if names.count(name) > 1)
         raise FileError(f"{path} has two columns called {repeated!r}. Rename one.")
     return _values(path, delimiter, names, header=header)
+
+
+def _is_header(cells: list[str]) -> bool:
+    """Whether a first row may be one: it has some text, or none in the first cell before the numbers that pandas gives
+    to columns without names. Elsewhere nothing among numbers is a number that is missing."""
+    text = any(cell.strip() and not is_number(cell) for cell in cells)
+    return text or cells == ["", *map(str, range(len(cells) - 1))]
 
 
 def counted(count: int) -> list[str]:
@@ -80,7 +87,7 @@ def _quickly(path: Path, delimiter: str, names: list[str], *, header: bool) -> d
     """The columns, by NumPy in one pass; ValueError where a cell or a row is not what the first row promises."""
     first = _row(path, delimiter, int(header))
     words: dict[int, dict[str, int]] = {at: {} for at, cell in enumerate(first) if not is_number(cell)}
-    if len(first) != len(names) or len(words) == len(first):
+    if len(first) != len(names) or len(words) == len(first) or not all(first[at].strip() for at in words):
         raise ValueError
     with path.open(encoding="utf-8-sig") as file:
         X = np.loadtxt(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -64,6 +64,11 @@ class Descent:
         self._degrees = problem.degrees
         self._ease: Floats | None = None
         self._ones = np.ones(problem.n, np.float32)
+
+    @property
+    def unchanging(self) -> tuple[Any, ...]:
+        """Arrays that nothing writes to, which a copy may share."""
+        return self.problem.P
 
     def run(self, phases: list[Phase], along: Course | None = None) -> Iterator[Phase]:
         """Goes through the phases, along a course of its own or that given; yields after each iteration."""

@@ -167,6 +167,8 @@ class FuzzyGraph:
         found["edges"] = len(self.entries[1]) // 2
         if self._alone:
             found["points without a mutual neighbour"] = f"{self._alone}, each with an edge to its nearest neighbour"
+        if self.outside is not None:
+            found["neighbours of the points outside"] = self.outside.neighbors.shape[1]
         if self._target is not None:
             found["target"] = self._target.findings()
         return found | self._findings

@@ -53,6 +53,7 @@ class ForceMethod(Watched):
     """Points that attract each other by their affinities in the data, and repel each other in the embedding."""
 
     accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS) | {inputs.AFFINITY}
+    _optimiser: ClassVar[str] = "_descent"
     normalisation: ClassVar[str] = GLOBAL
     default_init: ClassVar[str] = "pca"  # of rows, for init="auto"
 
@@ -80,7 +81,7 @@ class ForceMethod(Watched):
         count = None if max_iter is None else check_whole(max_iter, "max_iter", 0)
         last = [phase for phase in self._phases() if phase.name == "descent"][-1]
         phase = last if count is None else dataclasses.replace(last, iterations=count, tolerance=None)
-        self._resume(self._optimise([phase]))
+        self._resume(lambda: self._optimise([phase]))
         return self
 
     def _fit(self, data: inputs.Data, watch: Stopwatch, findings: dict[str, Any]) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -131,11 +130,10 @@ class Layout:
         self._sums: Any = None
         self._order = np.random.default_rng(self._seed).permutation(len(self.Y)).astype(np.int32)
 
-    def copied(self) -> Layout:
-        """The same state, which goes on by itself."""
-        other = copy.copy(self)
-        other.history = list(self.history)
-        return other
+    @property
+    def unchanging(self) -> tuple[Any, ...]:
+        """Arrays that nothing writes to, which a copy may share."""
+        return (*self._entries, self._order)
 
     def run(self, count: int, rate: float) -> Iterator[tuple[int, Floats, float | None]]:
         """Some epochs; yields (epoch, Y, loss at every so many epochs) after each."""

@@ -59,6 +59,7 @@ class UMAP(Watched):
 
     accepts: ClassVar[frozenset[str]] = frozenset(inputs.NEIGHBOR_KINDS) | {inputs.AFFINITY}
     supervised: ClassVar[bool] = True
+    _optimiser: ClassVar[str] = "_layout"
 
     n_components: int = option(2, low=1, help="number of coordinates of the embedding")
     n_neighbors: int = option(15, low=2, help="number of neighbours of each point, itself counted as the first")
@@ -83,9 +84,7 @@ class UMAP(Watched):
         check_is_fitted(self)
         count = check_whole(n_epochs, "n_epochs", 0)
         validate(Epochs(n_epochs=count, learning_rate=learning_rate), "resume")
-        with self._as_before_on_failure():
-            self._layout: Layout = self._layout.copied()
-            self._resume(self._steps(count, float(learning_rate)))
+        self._resume(lambda: self._steps(count, float(learning_rate)), given=f"learning_rate={learning_rate!r}")
         return self
 
     @of_fitted

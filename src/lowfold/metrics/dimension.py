@@ -49,7 +49,7 @@ def intrinsic_dimension(
     validate(settings)
     data = read_points(X, metric, n_jobs)
     wanted = 2 if method == "two_nn" else check_whole(k, "k", 2)
-    if wanted > max(2, data.n - 2):
+    if wanted > data.n - 2 >= 2:  # of fewer points no k is right, which is said below
         raise ParameterError(f"k={k!r} needs k from 2 to {data.n - 2}, as n_samples = {data.n}. Lower k.")
     distinct, distances = _distances_of_distinct(data, settings, wanted)
     chosen = chosen_points(len(distinct), sample)

@@ -68,8 +68,8 @@ def stability(
 
     By their Procrustes distance, and by the share of the k nearest that both have.
     """
-    if not hasattr(model, "get_params"):
-        raise ParameterError(f"model is a {type(model).__name__}, but a method is needed. Pass for example UMAP().")
+    if isinstance(model, type) or not hasattr(model, "get_params"):
+        raise ParameterError(f"model={model!r} must be an estimator. Pass for example UMAP().")
     if "random_state" not in model.get_params():
         raise ParameterError(f"{type(model).__name__} has no random_state: every fit gives the same embedding.")
     seeds = tuple(int(seed) for seed in seeds)

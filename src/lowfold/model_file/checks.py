@@ -23,7 +23,7 @@ from lowfold.neighbors.whitening import LEARNING_METRICS
 from lowfold.options import parameters, validate
 
 MOST_THREADS = 1024
-# Whole numbers that are no numbers of training points, by class and field: how large they may be beside n.
+# Whole numbers that are no numbers of training points: how large they may be beside n. (A UMAP once stored sizes.)
 LARGER = {("TrainingRows", "_prints"): 2**64, ("FuzzyGraph", "sizes"): 1, ("DistinctIndex", "_sizes"): 1}
 
 

@@ -45,7 +45,7 @@ CERTAIN = 6  # times that: no score is off by so much
 SEEN = 16  # roundings of a distance, by which that of a new row may move it, and those of a sum of squares do
 ROWS_AT_ONCE = 4096  # that are compared
 NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
-USUAL = 0.99  # of the tested points have their last neighbour as near as a new row's has to be to be one of their kind
+USUAL = 0.99  # of the sampled points have their last neighbour as near as a new row's has to be to be one of their kind
 # Attempts at the recall before the search becomes exact: the share of what may be missed that is left to the reach, and
 # a factor on the allowance for the scores' errors. The search sees a little more than the sample counts, since its
 # radius only shrinks to the last distance, and a little less, since scores err: the first attempt is mostly right.

@@ -51,7 +51,7 @@ def trust(X: Any, Y: Any, k: int = 15, *, of: str = "recall", ax: Any = None, ti
     of: "recall", the share of its k nearest that the map keeps, or "trustworthiness". Beyond 10,000 points a sample is
     drawn.
     """
-    if of not in TRUST:
+    if not isinstance(of, str) or of not in TRUST:
         raise ParameterError(f"of={of!r} must be one of {', '.join(map(repr, TRUST))}. Use for example of='recall'.")
     score = TRUST[of](X, Y, k)
     order = np.argsort(-score.per_point, kind="stable")  # the doubtful ones on top
