@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import cloud, same_bits
-from lowfold.neighbors import directions, engines
+from lowfold.neighbors import directions, engines, interface
 from lowfold.neighbors.index import build_index
 
 
@@ -114,6 +114,22 @@ def test_float64_rows_are_centred_and_measured_before_they_are_rounded(metric):
     _check(found.indices, new, points, metric == "correlation")
     tiny = build_index(points, metric="cosine", search="exact").query(points[:3].astype(float) * 1e-60, 1)
     np.testing.assert_array_equal(tiny.indices[:, 0], [0, 1, 2])
+
+
+@pytest.mark.parametrize("without", [0, 1, 7])
+def test_rows_with_and_without_a_direction_are_merged_in_order_some_at_a_time(without, monkeypatch):
+    monkeypatch.setattr(directions, "MERGED_AT_ONCE", 90)
+    monkeypatch.setattr(interface, "NUMBERS_AT_ONCE", 50)
+    X = cloud(120, 3)
+    X[::17][:without] = 0
+    new = np.vstack([X[:20], -X[:20], np.zeros((1, 3))])
+    lengths = [np.linalg.norm(rows.astype(float), axis=1) for rows in (new, X)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        D = 1 - new @ X.T / np.outer(*lengths)
+    D = np.nan_to_num(D, nan=1.0).round(12)
+    for k in (1, 30, 120):
+        found = build_index(X, metric="cosine").query(new, k)
+        np.testing.assert_array_equal(found.indices, np.argsort(D, axis=1, kind="stable")[:, :k])
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])

@@ -1,4 +1,4 @@
-"""New rows that are not like the points: between clusters, of a wider type, with gaps, without direction."""
+"""New rows of another type than the points, with gaps, without direction."""
 
 from __future__ import annotations
 
@@ -11,55 +11,11 @@ from sklearn.neighbors import NearestNeighbors
 from conftest import cloud, same_bits
 from lowfold import Cells, DataError, Isomap, NeighborGraph, ParameterError, build_index, connect
 from lowfold.backend import pieces
-from lowfold.neighbors import external, reduced, spatial
+from lowfold.neighbors import external, spatial
 from test_neighbors import expected
+from test_neighbors_unlike import share
 
 GAPPED = pytest.mark.parametrize("gaps_in_points", [True, False])
-
-
-def share(found, true):
-    return np.mean([np.isin(a, b).mean() for a, b in zip(true, found, strict=True)])
-
-
-def clusters(n, d, count, seed=0):
-    rng = np.random.default_rng(seed)
-    centres = 10 * rng.standard_normal((count, d))
-    return centres[rng.integers(count, size=n)] + 0.3 * rng.standard_normal((n, d)), centres
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_recall_that_is_told_holds_for_new_rows_between_clusters_too(dtype):
-    X, centres = clusters(12000, 20, 150)
-    X, new = X.astype(dtype), np.vstack([(centres[:75] + centres[75:]) / 2, np.zeros((1, 20))]).astype(dtype)
-    found = build_index(X, search=Cells(recall=0.95)).query(new, 15)
-    assert found.recall < 1  # else nothing is shown
-    assert share(found.indices, build_index(X, search="exact").query(new, 15).indices) >= found.recall
-
-
-def test_it_holds_beside_small_groups_some_of_which_lie_in_two_cells():
-    rng = np.random.default_rng(2)  # whose sample finds the last neighbours of a few points in another group
-    centres = rng.standard_normal((1500, 24))
-    X = (np.repeat(centres, 16, axis=0) + 0.02 * rng.standard_normal((24000, 24))).astype(np.float32)
-    new = rng.standard_normal((100, 24)).astype(np.float32)
-    for metric in ("euclidean", "cosine"):
-        found = build_index(X, metric=metric, search="cells").query(new, 15)
-        assert 0.99 <= found.recall < 1
-        true = build_index(X, metric=metric, search="exact").query(new, 15)
-        assert share(found.indices, true.indices) >= 0.99
-
-
-def test_it_holds_for_noise_beside_rows_that_are_searched_in_a_subspace(monkeypatch):
-    monkeypatch.setattr(reduced, "LEAST_WORK", 0)
-    rng = np.random.default_rng(0)
-    low = clusters(4000, 8, 30)[0] @ rng.standard_normal((8, 130))
-    X = (low + 0.5 * rng.standard_normal(low.shape)).astype(np.float32)
-    new = 20 * rng.standard_normal((40, 130)).astype(np.float32)
-    index = build_index(X, search=Cells(recall=0.9))
-    found = index.query(new, 10)
-    assert isinstance(index, reduced.ReducedIndex)
-    assert found.recall < 1
-    np.testing.assert_array_equal(found.indices, build_index(X, search="exact").query(new, 10).indices)
-    np.testing.assert_array_equal(index.query(new[7:8], 10).indices[0], found.indices[7])
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan", "chebyshev"])

@@ -18,6 +18,7 @@ from lowfold.neighbors.interface import (
     Settings,
     first_of,
     given_queries,
+    in_order,
     nearest_rounded,
     rounded,
     some_of,
@@ -30,6 +31,7 @@ from lowfold.types import Floats, Neighbors
 # Distances below which the rounding of unit vectors to float32 may decide between two: |u - v| of a thousandth is off
 # by up to a ten-thousandth of itself.
 CLOSE = 5e-7
+MERGED_AT_ONCE = 1 << 22  # distances
 ALIKE = 1e-4  # variance of unit vectors, all together, below which all distances are as small as that or nearly so
 
 
@@ -128,17 +130,18 @@ class DirectionIndex(NeighborIndex):
         return with_rows(found, doubtful, sharp)
 
     def _merged(self, indices: Any, distances: Any, k: int, recall: float) -> Neighbors:
-        """The nearest k of those found and of the points without direction."""
-        extra = np.broadcast_to(self._undirected[:k], (len(indices), min(k, len(self._undirected))))
-        indices = np.concatenate([indices, extra], axis=1)
-        distances = np.concatenate([distances, np.ones(extra.shape, distances.dtype)], axis=1)
-        order = np.lexsort((indices, distances), axis=1)[:, :k]
-        return Neighbors(
-            np.ascontiguousarray(np.take_along_axis(indices, order, 1)),
-            np.ascontiguousarray(np.take_along_axis(distances, order, 1)),
-            self.n,
-            recall,
-        )
+        """The nearest k of those found and of the points without direction, which are all at distance 1."""
+        found, extra = indices.shape[1], self._undirected[:k]
+        nearest, lengths = np.empty((len(indices), k), np.int32), np.empty((len(indices), k), distances.dtype)
+        nearest[:, :found], lengths[:, :found] = indices, distances
+        last = distances[:, -1] if found == k else np.ones(len(indices))
+        far = np.flatnonzero(last >= 1) if len(extra) else np.zeros(0, np.intp)
+        step = max(1, MERGED_AT_ONCE // k)
+        for rows in (far[begin : begin + step] for begin in range(0, len(far), step)):
+            both = np.hstack([indices[rows], np.broadcast_to(extra, (len(rows), len(extra)))])
+            away = np.hstack([distances[rows], np.ones((len(rows), len(extra)), distances.dtype)])
+            nearest[rows], lengths[rows] = in_order(both, away, k)
+        return Neighbors(nearest, lengths, self.n, recall)
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
         """Among the unit vectors; a row without direction is at distance 1 from every other."""

@@ -18,14 +18,14 @@ from lowfold.neighbors.engines import Cells, resolve
 from lowfold.neighbors.interface import Settings, lengths_of
 from lowfold.neighbors.samples import SAMPLE, TESTED, in_same_row, sample_points, share_found
 from lowfold.neighbors.spatial import (
+    EXACT,
     NOISE,
     Plan,
     RowsIndex,
     SpatialIndex,
     closest_rows,
-    unusual,
-    usual_reach,
 )
+from lowfold.neighbors.unlike import LANDMARKS, unlike, usual_reach
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -111,8 +111,8 @@ class ReducedIndex(RowsIndex):
         self._build()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Both indices are functions of the rest.
-        return {name: value for name, value in self.__dict__.items() if name not in ("_inner", "_whole")}
+        # All indices are functions of the rest.
+        return {name: value for name, value in self.__dict__.items() if name not in ("_inner", "_whole", "_landmarks")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -121,6 +121,7 @@ class ReducedIndex(RowsIndex):
     def _build(self) -> None:
         self._inner = SpatialIndex(self._space.coordinates(self._X, self._threads), "euclidean", self._settings())
         self._whole: SpatialIndex | None = None
+        self._landmarks: SpatialIndex | None = None
 
     def _settings(self) -> Settings:
         return Settings(search=self._engine, n_jobs=self._threads, random_state=self._seed)
@@ -145,11 +146,21 @@ class ReducedIndex(RowsIndex):
     def _among_new(self, plan: ReducedPlan, queries: Floats, k: int) -> tuple[Indices, Floats]:
         inside = self._space.coordinates(queries, self._threads)
         found, distances = self._ranked(queries, self._inner.search(plan.inner, plan.kept, inside)[0], k)
-        far = unusual(distances, plan.usual)
+        far = unlike(distances, plan.usual, self._reaches_around(inside, plan), self._metric)
         if len(far):
             whole = self._in_all_features()
             found[far], distances[far] = whole.search(whole.certain(), k, queries[far])
         return found, distances
+
+    def _reaches_around(self, inside: Floats, plan: ReducedPlan) -> Floats | None:
+        """As in all features, by landmarks in the subspace."""
+        if plan.reaches is None:
+            return None
+        if self._landmarks is None:
+            sample = sample_points(self.n, self._seed, SAMPLE)
+            rows = self._space.coordinates(self._X[sample], self._threads)
+            self._landmarks = SpatialIndex(rows, "euclidean", Settings(search="exact", n_jobs=self._threads))
+        return plan.reaches[self._landmarks.search(EXACT, LANDMARKS, inside)[0]]
 
     def _among_points(self, plan: ReducedPlan, points: Indices, k: int) -> tuple[Indices, Floats]:
         return self._ranked(self._X[points], self._inner.search(plan.inner, plan.kept, subset=points)[0], k)
@@ -180,7 +191,7 @@ class ReducedIndex(RowsIndex):
             found, _ = self._among_points(plan, sample[:TESTED], k)
             recall = share_found(found, true[:TESTED])
             if recall >= target + NOISE * missed:
-                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
+                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances), reaches=distances[:, -1])
         return None
 
     def _truth(self, sample: Indices, k: int) -> tuple[Indices, NDArray[np.intp], Floats] | None:
@@ -233,6 +244,7 @@ class ReducedPlan:
     inner: Plan
     recall: float
     usual: float | None = None
+    reaches: Floats | None = None
 
 
 def places(chosen: Indices, candidates: Indices) -> NDArray[np.intp]:

@@ -7,6 +7,7 @@ share of |x| alone and take twice as long.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ LEAST_POINTS = 4096  # below, all of them are measured in a moment
 AMONG, EACH = 1024, 8  # rows that are looked at, and of which every eighth has its nearest among all of them found
 MOST_DOUBT = 0.1  # of them may be nearer to others than scores tell
 BYTE_ERROR = 1e-3  # share of |x|^2 by which a score in 8 bits is off, about, and seldom by more
+BYTES_FROM = 16  # dimensions from which 8-bit scores are faster than float32 ones
+# Shares of the 8-bit scores' worst-case error to allow for. Errors of sums grow with the square root of the
+# dimensions, worst cases with the dimensions: BYTE_SHARE / sqrt(d) is about one standard deviation.
+BYTE_SHARE = 0.15
+CERTAIN = 6  # times that: no score is off by so much
 SPREAD = 5.0  # times its error by which a score may be above the last that is wanted (candidates.hpp)
 
 
@@ -43,3 +49,8 @@ def _sizes(rows: Any) -> Any:
     """|x|^2 of each row from where most of them are: the mean, or the medians if they are nearer (frame.hpp)."""
     around = [np.square(rows - centre).sum(axis=1) for centre in (rows.mean(axis=0), np.median(rows, axis=0))]
     return around[1] if np.median(around[1]) < 0.25 * np.median(around[0]) else around[0]
+
+
+def deviation(scores: str, dimensions: int) -> float:
+    """About one standard deviation of the errors of scores, of their worst case."""
+    return BYTE_SHARE / math.sqrt(dimensions) if scores == BYTES else 1.0

@@ -28,7 +28,8 @@ from lowfold.neighbors.interface import (
     with_rows,
 )
 from lowfold.neighbors.samples import SAMPLE, TESTED, sample_points, share_found
-from lowfold.neighbors.scores import BYTES, PRODUCTS, fitting_scores
+from lowfold.neighbors.scores import BYTES, BYTES_FROM, CERTAIN, PRODUCTS, deviation, fitting_scores
+from lowfold.neighbors.unlike import LANDMARKS, too_large, unlike, usual_reach
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -37,19 +38,15 @@ MIN_CELL = 250  # points below which dividing space costs more than it saves
 # costs as much as comparing hundreds of points, and queries are made ready once for each cell (2,000 x 10,000 random
 # numbers: 0.76 s in 8 cells, 0.50 s in one).
 WIDE, MIN_WIDE_CELL = 1024, 2000
-BYTES_FROM = 16  # dimensions from which 8-bit scores are faster than float32 ones
-# Shares of the 8-bit scores' worst-case error to allow for. Errors of sums grow with the square root of the
-# dimensions, worst cases with the dimensions: BYTE_SHARE / sqrt(d) is about one standard deviation.
-BYTE_SHARE = 0.15
-CERTAIN = 6  # times that: no score is off by so much
 SEEN = 16  # roundings of a distance, by which that of a new row may move it, and those of a sum of squares do
 ROWS_AT_ONCE = 4096  # that are compared
+NO_ROWS = np.zeros(0, np.intp)
+MADE_AGAIN = ("_index", "_by_products", "_landmarks")  # of the rest, when it is needed, rather than stored
 NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
-USUAL = 0.99  # of the sampled points have their last neighbour as near as a new row's has to be to be one of their kind
 # Attempts at the recall before the search becomes exact: the share of what may be missed that is left to the reach, and
 # a factor on the allowance for the scores' errors. The search sees a little more than the sample counts, since its
 # radius only shrinks to the last distance, and a little less, since scores err: the first attempt is mostly right.
-ATTEMPTS = ((0.9, 1), (0.6, 1), (0.4, 2), (0.2, 8))
+ATTEMPTS = ((0.9, 1), (0.6, 1), (0.4, 2), (0.2, 8), (0.05, 8))
 
 
 class RowsIndex(NeighborIndex):
@@ -142,7 +139,7 @@ class SpatialIndex(RowsIndex):
 
     def __getstate__(self) -> dict[str, Any]:
         # The compiled indices are functions of the rest: they are built again rather than stored.
-        return {name: value for name, value in self.__dict__.items() if name not in ("_index", "_by_products")}
+        return {name: value for name, value in self.__dict__.items() if name not in MADE_AGAIN}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -155,6 +152,7 @@ class SpatialIndex(RowsIndex):
             self._scores = fitting_scores(self._X, self._threads, bytes_too=in_bytes)
         self._index = self._made(self._scores)
         self._by_products: Any = None
+        self._landmarks: SpatialIndex | None = None
 
     def _made(self, scores: str) -> Any:
         make = native.kernels.Index32 if self._X.dtype == np.float32 else native.kernels.Index64
@@ -165,12 +163,30 @@ class SpatialIndex(RowsIndex):
     def nearest(self, queries: Floats | None, k: int) -> Neighbors:
         """`query` for rows that have been checked."""
         plan = self._plan(k)
-        indices, distances = self.search(plan, k, queries)
-        if queries is not None:
-            far = unusual(distances, plan.usual)
-            if len(far):
-                indices[far], distances[far] = self.search(self.certain(), k, queries[far])
+        if queries is None:
+            return Neighbors(*self.search(plan, k), self.n, plan.recall)
+        large = np.flatnonzero(too_large(queries, self._X[self._sample])) if self._scores == BYTES else NO_ROWS
+        usual = np.delete(np.arange(len(queries)), large) if len(large) else slice(None)
+        indices, distances = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), self._X.dtype)
+        indices[usual], distances[usual] = self.search(plan, k, queries[usual])
+        far = unlike(distances, plan.usual, self._reaches_around(queries, plan), self._metric)
+        for rows, certain in ((np.setdiff1d(far, large), self.certain()), (large, BY_PRODUCTS)):
+            if len(rows):
+                indices[rows], distances[rows] = self.search(certain, k, queries[rows])
         return Neighbors(indices, distances, self.n, plan.recall)
+
+    def _reaches_around(self, queries: Floats, plan: Plan) -> Floats | None:
+        """The distances to the last neighbours of the sample's points that are nearest to each row."""
+        if plan.reaches is None:
+            return None
+        if self._landmarks is None:
+            exactly = Settings(search="exact", n_jobs=self._threads)
+            self._landmarks = SpatialIndex(self._X[self._sample], self._metric, exactly)
+        return plan.reaches[self._landmarks.search(EXACT, LANDMARKS, queries)[0]]
+
+    @property
+    def _sample(self) -> Indices:
+        return sample_points(self.n, self._seed, SAMPLE)
 
     def search(
         self, plan: Plan, k: int, queries: Floats | None = None, subset: Indices | None = None
@@ -210,12 +226,11 @@ class SpatialIndex(RowsIndex):
         plan = self._calibrated(k, target, in_bytes=True)
         if plan is None and self._scores == BYTES:
             plan = self._calibrated(k, target, in_bytes=False)
-        return dataclasses.replace(EXACT, in_bytes=False) if plan is None else plan
+        return BY_PRODUCTS if plan is None else plan
 
     def _calibrated(self, k: int, target: float, *, in_bytes: bool) -> Plan | None:
-        sample = sample_points(self.n, self._seed, SAMPLE)
-        k_sample = min(k, self.n - 1)
-        caution = self._deviation() if in_bytes else 1.0
+        sample, k_sample = self._sample, min(k, self.n - 1)
+        caution = deviation(self._scores, self._X.shape[1]) if in_bytes else 1.0
         index = self._scored(in_bytes)
         true, needed = index.calibrate(sample, k_sample, min(1.0, CERTAIN * caution), self._threads)
         for share, factor in ATTEMPTS:
@@ -227,16 +242,12 @@ class SpatialIndex(RowsIndex):
                 _, distances = native.kernels.rank_candidates(
                     self._X, self._X[sample], true, self._metric, self._threads
                 )
-                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances))
+                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances), reaches=distances[:, -1])
         return None
 
     def certain(self) -> Plan:
         """A plan by which no neighbour is missed, as far as scores err like sums do, not as they might at worst."""
-        return dataclasses.replace(EXACT, caution=min(1.0, CERTAIN * self._deviation()))
-
-    def _deviation(self) -> float:
-        """About one standard deviation of the scores' errors, of their worst case."""
-        return BYTE_SHARE / math.sqrt(self._X.shape[1]) if self._scores == BYTES else 1.0
+        return dataclasses.replace(EXACT, caution=min(1.0, CERTAIN * deviation(self._scores, self._X.shape[1])))
 
     @property
     def dtype(self) -> Any:
@@ -257,8 +268,9 @@ class SpatialIndex(RowsIndex):
 class Plan:
     """How far to search, how much to allow for the scores' errors, and what recall that gave on a sample.
 
-    usual: the distance of the last neighbour that few points exceed. A sample of the points says nothing of a new row
-    that does, between clusters or far from all of them: its neighbours lie in many cells, and none of them is missed.
+    usual: the distance of the last neighbour that few points exceed; reaches: those of the sample's points. A sample
+    says nothing of a new row that exceeds them, between clusters or far from all points: its neighbours lie in many
+    cells, and none of them is missed.
     in_bytes: by an index that may score in 8 bits.
     """
 
@@ -267,22 +279,11 @@ class Plan:
     recall: float
     usual: float | None = None
     in_bytes: bool = True
+    reaches: Floats | None = None
 
 
 EXACT = Plan(alpha=1.0, caution=1.0, recall=1.0)
-
-
-def usual_reach(distances: Floats) -> float:
-    """Of the distances to the true neighbours of a sample, that to the last one which few exceed.
-
-    To those found it would be too far where a few points found some in a group that is not their own.
-    """
-    return float(np.quantile(distances[:, -1], USUAL, method="higher"))
-
-
-def unusual(distances: Floats, usual: float | None) -> NDArray[np.intp]:
-    """Rows whose last neighbour is farther away; each is judged by itself."""
-    return np.flatnonzero(distances[:, -1] > (np.inf if usual is None else usual))
+BY_PRODUCTS = dataclasses.replace(EXACT, in_bytes=False)
 
 
 def closest_rows(
