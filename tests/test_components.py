@@ -142,6 +142,28 @@ def test_small_components_find_the_same_bridges_as_large_ones(metric, monkeypatc
     np.testing.assert_array_equal(quick.bridge_lengths, one_by_one.bridge_lengths)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan", "chebyshev", "cosine", "seuclidean"])
+def test_balls_about_large_components_change_no_bridge_and_spare_most_pairs(metric, dtype, monkeypatch):
+    X, _ = islands((70, 60, 60, 50, 40, 30, 30, 25, 7, 3), seed=4)
+    given = graph_of((X - 100 * (metric == "cosine")).astype(dtype), metric)
+    monkeypatch.setattr(components, "WIDTHS", (8,))
+    asked = []
+
+    def listening(X, metric, threads, a, b):
+        asked.append(len(a) * len(b))
+        return closest_rows(X, metric, threads, a, b)
+
+    monkeypatch.setattr(spatial, "closest_rows", listening)
+    _, with_balls = connect(*given)
+    pairs = sum(asked)
+    monkeypatch.setattr(components, "FEW", 100)
+    _, without = connect(*given)
+    np.testing.assert_array_equal(with_balls.bridges, without.bridges)
+    np.testing.assert_array_equal(with_balls.bridge_lengths, without.bridge_lengths)
+    assert 0 < 2 * pairs < sum(asked) - pairs
+
+
 def test_among_equally_close_pairs_the_first_is_the_bridge():
     X = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
     for metric, data in (("euclidean", X), ("manhattan", X), ("canberra", X + 1), ("precomputed", cdist(X, X))):

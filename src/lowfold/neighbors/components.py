@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from scipy.sparse import coo_array, csr_array
 
 from lowfold.backend import native
 from lowfold.errors import DataError, ParameterError
+from lowfold.neighbors.balls import Balls, balls_about
 from lowfold.neighbors.interface import NeighborIndex
 from lowfold.options import documented, option, validate
 from lowfold.types import Components, Floats, Indices, Neighbors
@@ -20,6 +21,8 @@ POLICIES = ("join", "separate", "largest", "error")
 # Sizes of components up to which each point is asked for as many neighbours, one of which must lie outside; with more
 # points, the closest pair of a component and all the rest is looked for at once.
 WIDTHS = (8, 32, 128, 512)
+FEW, MOST_GROUPS = 4, 2048  # large components, and components, between which balls about them tell what is far
+_Groups: TypeAlias = tuple[NDArray[np.int32], Balls]
 
 
 @documented
@@ -149,12 +152,12 @@ def _with_edges(graph: csr_array, bridges: Indices, lengths: Floats) -> csr_arra
 
 def _shortest_bridges(labels: NDArray[np.int32], index: NeighborIndex) -> tuple[Any, Any]:
     """Borůvka's algorithm: every component but the largest takes its shortest way out, until one is left."""
-    current = labels
+    current, groups = labels, _groups_of(labels, index)
     bridges: list[tuple[int, int]] = []
     lengths: list[float] = []
     while current.max() > 0:
         joined = list(range(int(current.max()) + 1))
-        for distance, i, j in sorted(_ways_out(current, index)):
+        for distance, i, j in sorted(_ways_out(current, index, groups)):
             a, b = sorted((_root(joined, int(current[i])), _root(joined, int(current[j]))))
             if a != b:  # not yet connected by a shorter bridge of this round
                 joined[b] = a
@@ -165,6 +168,18 @@ def _shortest_bridges(labels: NDArray[np.int32], index: NeighborIndex) -> tuple[
     return np.asarray(bridges, np.int32).reshape(-1, 2), np.asarray(lengths)
 
 
+def _groups_of(labels: NDArray[np.int32], index: NeighborIndex) -> _Groups | None:
+    """The components and balls about them, where several are large and the index can tell their rows."""
+    rows = index.rows_measured()
+    if (
+        rows is None
+        or np.count_nonzero(np.bincount(labels) > max(WIDTHS, default=0)) <= FEW
+        or labels.max() >= MOST_GROUPS
+    ):
+        return None
+    return labels, balls_about(*rows, labels)
+
+
 def _root(joined: list[int], label: int) -> int:
     """The component that a component has been joined to, shortening the way there."""
     while joined[label] != label:
@@ -173,7 +188,7 @@ def _root(joined: list[int], label: int) -> int:
     return label
 
 
-def _ways_out(current: NDArray[Any], index: NeighborIndex) -> list[tuple[float, int, int]]:
+def _ways_out(current: NDArray[Any], index: NeighborIndex, groups: _Groups | None) -> list[tuple[float, int, int]]:
     """(distance, i, j) for every component but the first: its closest pair with a point of another one."""
     sizes = np.bincount(current)
     sizes[0] = 0
@@ -185,9 +200,24 @@ def _ways_out(current: NDArray[Any], index: NeighborIndex) -> list[tuple[float, 
             ways += _nearest_outside(current, points, found)
             sizes[np.unique(current[points])] = 0
     for label in np.flatnonzero(sizes):
-        i, j, distance = index.closest_pair(np.flatnonzero(current == label), np.flatnonzero(current != label))
+        i, j, distance = index.closest_pair(*_sides(current == label, index, groups))
         ways.append((distance, i, j))
     return ways
+
+
+def _sides(inside: NDArray[np.bool_], index: NeighborIndex, groups: _Groups | None) -> tuple[Any, Any]:
+    """The points among which the closest pair of those inside and those outside is: all, or those of near groups."""
+    if groups is None:
+        return np.flatnonzero(inside), np.flatnonzero(~inside)
+    labels, balls = groups
+    mine = np.unique(labels[inside])
+    bounds = balls.bounds(mine)
+    a, b = np.unravel_index(int(bounds.argmin()), bounds.shape)
+    pair = index.closest_pair(np.flatnonzero(labels == mine[a]), np.flatnonzero(labels == b))
+    near = bounds <= balls.reach(pair[2])  # in whose balls there may be a nearer pair than that
+    own = np.isin(labels, mine[near.any(axis=1)])
+    others = np.isin(labels, np.flatnonzero(near.any(axis=0)))
+    return np.flatnonzero(own), np.flatnonzero(others)
 
 
 def _nearest_outside(current: NDArray[Any], points: NDArray[np.intp], found: Neighbors) -> list[tuple[float, int, int]]:

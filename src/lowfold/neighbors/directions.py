@@ -159,6 +159,10 @@ class DirectionIndex(NeighborIndex):
         distance, i, j = min(pairs)
         return i, j, distance
 
+    def rows_measured(self) -> tuple[Floats, str] | None:
+        """Unit vectors, where every row has a direction."""
+        return None if len(self._undirected) or self._index is None else self._index.rows_measured()
+
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """Where every row has a direction."""
         if len(self._undirected) or self._index is None:

@@ -110,6 +110,10 @@ class NeighborIndex(ABC):
         """
         return None
 
+    def rows_measured(self) -> tuple[Floats, str] | None:
+        """(a row for each point, the metric between them), where that is one of our own."""
+        return None
+
     def part(self, points: NDArray[np.intp]) -> NeighborIndex | None:
         """The index of some of the points under the very same metric, if it has learnt that from all of them."""
         return None

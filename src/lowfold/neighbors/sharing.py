@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from lowfold import inputs
 from lowfold.neighbors.interface import NeighborIndex, Settings
-from lowfold.types import Neighbors
+from lowfold.types import Floats, Neighbors
 
 MOST_INDICES = 8  # that are kept: other metrics and seeds are tried over hours where a server shares them
 
@@ -97,6 +97,10 @@ class SharedIndex(NeighborIndex):
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors | None:
         """Of the index itself."""
         return self._index.nearest_points(points, k)
+
+    def rows_measured(self) -> tuple[Floats, str] | None:
+        """Of the index itself."""
+        return self._index.rows_measured()
 
     def part(self, points: NDArray[np.intp]) -> NeighborIndex | None:
         """Of the index itself."""

@@ -40,7 +40,6 @@ MIN_CELL = 250  # points below which dividing space costs more than it saves
 WIDE, MIN_WIDE_CELL = 1024, 2000
 SEEN = 16  # roundings of a distance, by which that of a new row may move it, and those of a sum of squares do
 ROWS_AT_ONCE = 4096  # that are compared
-NO_ROWS = np.zeros(0, np.intp)
 MADE_AGAIN = ("_index", "_by_products", "_landmarks")  # of the rest, when it is needed, rather than stored
 NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
 # Attempts at the recall before the search becomes exact: the share of what may be missed that is left to the reach, and
@@ -165,7 +164,7 @@ class SpatialIndex(RowsIndex):
         plan = self._plan(k)
         if queries is None:
             return Neighbors(*self.search(plan, k), self.n, plan.recall)
-        large = np.flatnonzero(too_large(queries, self._X[self._sample])) if self._scores == BYTES else NO_ROWS
+        large = np.flatnonzero(self._scores == BYTES and too_large(queries, self._X[self._sample]))
         usual = np.delete(np.arange(len(queries)), large) if len(large) else slice(None)
         indices, distances = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), self._X.dtype)
         indices[usual], distances[usual] = self.search(plan, k, queries[usual])
@@ -192,8 +191,7 @@ class SpatialIndex(RowsIndex):
         self, plan: Plan, k: int, queries: Floats | None = None, subset: Indices | None = None
     ) -> tuple[Indices, Floats]:
         """(indices, distances) of the neighbours of new rows, of all points, or of some of them."""
-        index = self._scored(plan.in_bytes)
-        return index.search(queries, subset, k, plan.alpha, plan.caution, self._threads)
+        return self._scored(plan.in_bytes).search(queries, subset, k, plan.alpha, plan.caution, self._threads)
 
     def _scored(self, in_bytes: bool) -> Any:
         """The index, or, if it scores in 8 bits and they were not enough, one that does not."""
@@ -213,11 +211,9 @@ class SpatialIndex(RowsIndex):
         return not isinstance(self._engine, Cells)
 
     def _plan(self, k: int) -> Plan:
-        if not isinstance(self._engine, Cells):
-            return EXACT
-        if k not in self._plans:
+        if isinstance(self._engine, Cells) and k not in self._plans:
             self._plans[k] = self.plan(k, self._engine.recall)
-        return self._plans[k]
+        return self._plans.get(k, EXACT)
 
     def plan(self, k: int, target: float) -> Plan:
         """The smallest reach that gives the recall on one part of a sample and keeps it on the other."""
@@ -258,6 +254,10 @@ class SpatialIndex(RowsIndex):
         """In the same cells."""
         indices, distances = self.search(EXACT, k, subset=points.astype(np.int32))
         return Neighbors(indices, distances, self.n)
+
+    def rows_measured(self) -> tuple[Floats, str] | None:
+        """The rows themselves."""
+        return self._X, self._metric
 
     def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
         """By an exact search among the rows themselves."""

@@ -120,6 +120,10 @@ class WhitenedIndex(NeighborIndex):
         """Among the rows in those coordinates."""
         return self._index.closest_pair(a, b)
 
+    def rows_measured(self) -> tuple[Floats, str] | None:
+        """Those in these coordinates."""
+        return self._index.rows_measured()
+
     def _typed(self, ask: _Ask, k: int, most: int, *, exact: bool) -> Neighbors:
         """Distances in the type of the points; those that become equal are ordered by index again."""
         dtype = self._X.dtype
