@@ -79,7 +79,8 @@ class NeighborIndex(ABC):
                 f"Lower k, or index more points."
             )
         check_columns(column_names(X), self._columns, "the indexed points")
-        rows = self.n if X is None else int((getattr(X, "shape", None) or (1,))[0])
+        shape = getattr(X, "shape", None)  # of what may be no table yet
+        rows = self.n if X is None else shape[0] if isinstance(shape, tuple) and shape else 1
         needed = BYTES_FOUND * float(rows) * int(k)
         if needed > WORTH_ASKING:
             resources.check_allowed(needed, f"A search for {k} neighbours of {rows} points", FEWER)
