@@ -93,12 +93,14 @@ def test_a_model_keeps_the_names_of_the_columns_it_was_fitted_to(estimator, tmp_
 
 def test_names_that_do_not_fit_the_model_are_refused(tmp_path):
     model = lowfold.PCA().fit(pd.DataFrame(cloud(20, 3), columns=["a", "b", "c"]))
-    for field, value in (("feature_names_in_", ["a", "b"]), ("components_", ["a", "b", "c"])):
-        spoilt = copy.copy(model)
-        setattr(spoilt, field, np.array(value, dtype=object))
-        save(spoilt, tmp_path / "m")
-        with pytest.raises(FileError, match=rf"PCA\.{field} in the model file holds names"):
-            load(tmp_path / "m")
+    spoilt = copy.copy(model)
+    spoilt.feature_names_in_ = model.feature_names_in_[:2]
+    save(spoilt, tmp_path / "m")
+    with pytest.raises(FileError, match=r"PCA\.feature_names_in_ in the model file holds names"):
+        load(tmp_path / "m")
+    labelled = lowfold.UMAP(n_neighbors=5).fit(cloud(20), np.array(["a", "b"] * 10, dtype=object))
+    with pytest.raises(FileError, match="of type object, which a model file cannot hold"):
+        save(labelled, tmp_path / "m")
 
 
 def test_optimisations_go_on_after_loading(tmp_path):

@@ -12,6 +12,7 @@ from conftest import LEVELS, cloud, same_bits
 from lowfold import TSNE, UMAP, Cells, DataError, Isomap, MemoryLimitError, NeighborGraph, build_index
 from lowfold.backend import native, resources
 from lowfold.backend.native import load
+from lowfold.neighbors.sharing import shared_neighbors
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "cosine", "correlation"])
@@ -68,6 +69,9 @@ def test_a_table_with_other_columns_than_those_indexed_is_refused(table):
     with pytest.raises(DataError, match="the column 'z' where the indexed points had 'b'"):
         index.query(renamed, 2)
     assert same_bits(index.query(data, 2).indices, index.query(np.asarray(data), 2).indices)
+    with shared_neighbors():  # one index serves both, and each keeps its names
+        one, other = build_index(data), build_index(renamed)
+        assert one.query(data, 2).k == other.query(renamed, 2).k == 2
 
 
 def test_more_neighbors_than_memory_can_hold_are_refused_before_they_are_looked_for(monkeypatch):

@@ -74,9 +74,14 @@ def test_rows_that_are_too_large_for_scores_in_bytes_are_searched_for_by_others(
         return search(self, plan, k, queries, subset)
 
     monkeypatch.setattr(spatial.SpatialIndex, "search", listening)
+    few = index.query(new, 10)  # by the same index
+    assert all(in_bytes for in_bytes, _ in asked)
+    asked.clear()
+    monkeypatch.setattr(spatial, "MANY", 50)
     found = index.query(new, 10)
     assert asked[0] == (True, 50)
     assert asked[-1] == (False, 50)
+    np.testing.assert_array_equal(few.indices, found.indices)
     true = build_index(X, search="exact").query(new, 10)
     np.testing.assert_array_equal(found.indices[50:], true.indices[50:])
     assert share(found.indices[:50], true.indices[:50]) >= 0.98
@@ -95,3 +100,15 @@ def test_it_holds_for_noise_beside_rows_that_are_searched_in_a_subspace(monkeypa
     assert found.recall < 1
     np.testing.assert_array_equal(found.indices, build_index(X, search="exact").query(new, 10).indices)
     np.testing.assert_array_equal(index.query(new[7:8], 10).indices[0], found.indices[7])
+
+
+def test_an_index_that_was_pickled_before_there_were_reaches_makes_its_plans_again():
+    X = cloud(6000, 20, dtype=np.float32)
+    index = build_index(X, search="cells")
+    wanted = index.query(X[:9] + 0.1, 5)
+    old = object.__new__(spatial.Plan)  # of whose fields the last was never set
+    for name in ("alpha", "caution", "recall", "usual", "in_bytes"):
+        object.__setattr__(old, name, getattr(index._plans[5], name))
+    again = object.__new__(spatial.SpatialIndex)
+    again.__setstate__(index.__getstate__() | {"_plans": {5: old}})
+    np.testing.assert_array_equal(again.query(X[:9] + 0.1, 5).indices, wanted.indices)

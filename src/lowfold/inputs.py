@@ -141,9 +141,13 @@ def read_coordinates(Y: Any, columns: int) -> Any:
 
 
 def check_places(points: Any, n: int) -> NDArray[np.intp]:
-    """Numbers of training points, one or an array of them; negative ones count from the end."""
+    """Numbers of training points, one or an array of them; negative ones count from the end, truth values choose."""
     places = np.asarray(points)
-    if places.dtype.kind not in "iu" or (places.size and not (places.min() >= -n and places.max() < n)):
+    if places.dtype == bool and places.shape == (n,):
+        return np.flatnonzero(places)
+    if not places.size:
+        return places.astype(np.intp)
+    if places.dtype.kind not in "iu" or not (places.min() >= -n and places.max() < n):
         raise ParameterError(
             f"{points!r} was given for points; these must be whole numbers from {-n} to {n - 1}, as n_samples = {n}. "
             f"Pass such numbers, or an array of them."

@@ -32,8 +32,9 @@ def read_delimited(path: Path, delimiter: str | None) -> dict[str, NDArray[Any]]
     if delimiter not in first:
         delimiter = " " if len(first.split()) > 1 else ","
     cells = next(csv.reader([first.strip() if delimiter == " " else first], delimiter=delimiter, skipinitialspace=True))
-    header = _is_header(cells) and (
-        not any(is_number(cell) for cell in cells) or _second_differs(path, cells, delimiter)
+    text = any(cell.strip() and not is_number(cell) for cell in cells)
+    header = _is_numbered(cells) or (
+        text and (not any(is_number(cell) for cell in cells) or _second_differs(path, cells, delimiter))
     )
     names = [cell.strip() for cell in cells] if header else counted(len(cells))
     if "" in names[1:]:
@@ -45,11 +46,10 @@ def read_delimited(path: Path, delimiter: str | None) -> dict[str, NDArray[Any]]
     return _values(path, delimiter, names, header=header)
 
 
-def _is_header(cells: list[str]) -> bool:
-    """Whether a first row may be one: it has some text, or none in the first cell before the numbers that pandas gives
-    to columns without names. Elsewhere nothing among numbers is a number that is missing."""
-    text = any(cell.strip() and not is_number(cell) for cell in cells)
-    return text or cells == ["", *map(str, range(len(cells) - 1))]
+def _is_numbered(cells: list[str]) -> bool:
+    """Whether a first row is the header that pandas gives to columns without names, beside those of the rows. Elsewhere
+    nothing among numbers is a number that is missing."""
+    return len(cells) > 1 and cells == ["", *map(str, range(len(cells) - 1))]
 
 
 def counted(count: int) -> list[str]:

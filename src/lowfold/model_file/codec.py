@@ -16,6 +16,7 @@ from lowfold.model_file.checks import check_parts
 from lowfold.model_file.compressed import check_compressed
 from lowfold.model_file.state import state_of, with_state
 
+NAMES = ".feature_names_in_"  # of columns, the only text in arrays
 DEEPEST = 60  # levels of a tree: a model has about ten
 SHORT = {"csr_array": csr_array, "csr_matrix": csr_matrix}
 GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
@@ -55,7 +56,7 @@ class Encoder:
         if isinstance(value, float):
             return value if math.isfinite(value) else {"float": str(value)}
         if isinstance(value, np.ndarray):
-            if value.dtype == object and value.ndim == 1 and all(isinstance(item, str) for item in value):
+            if where.endswith(NAMES) and all(isinstance(item, str) for item in value.tolist()):
                 return {"names": value.tolist()}
             return {"array": self._array(value, where)}
         if issparse(value):

@@ -13,7 +13,7 @@ from lowfold.backend import stopping
 from lowfold.neighbors.interface import lengths_of
 from lowfold.types import Floats
 
-ROWS_AT_ONCE = 1 << 14
+NUMBERS_AT_ONCE = 1 << 20
 SLACK = 1e-4  # of the lengths, by which they may be off in float32
 ORDERS = {"manhattan": 1, "chebyshev": np.inf}  # of the norms; of the others Euclid's
 
@@ -45,13 +45,14 @@ class Balls:
 def balls_about(X: Floats, metric: str, groups: NDArray[Any]) -> Balls:
     """About the rows of each group 0, 1, ..., the mean of which is the centre."""
     n, count = len(X), int(groups.max()) + 1
-    sizes = np.bincount(groups, minlength=count).astype(X.dtype)
+    sizes = np.bincount(groups, minlength=count)
     order = np.argsort(groups, kind="stable")
-    begin = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    begin = np.concatenate([[0], np.cumsum(sizes)])
     members = csr_array((np.ones(n, X.dtype), order, begin), shape=(count, n))
-    centres = np.asarray(members @ X) / sizes[:, None]
+    centres = np.asarray(members @ X) / sizes[:, None].astype(X.dtype)
     lengths = np.empty(n, X.dtype)
-    for rows in (slice(first, first + ROWS_AT_ONCE) for first in range(0, n, ROWS_AT_ONCE)):
+    step = max(1, NUMBERS_AT_ONCE // X.shape[1])
+    for rows in (slice(first, first + step) for first in range(0, n, step)):
         stopping.check()
         lengths[rows] = np.linalg.norm(X[rows] - centres[groups[rows]], ORDERS.get(metric), axis=1)
     return Balls(centres, np.maximum.reduceat(lengths[order], begin[:-1]), metric)

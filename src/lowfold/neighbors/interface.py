@@ -88,8 +88,12 @@ class NeighborIndex(ABC):
 
     def of_table(self, X: Any) -> NeighborIndex:
         """The index, which takes only tables with the columns that X has, if X is a table with names."""
-        self._columns = column_names(X)
-        return self
+        names = column_names(X)
+        if names is None:
+            return self
+        named = object.__new__(type(self))  # others may hold this one, for tables of other names
+        named.__dict__.update(self.__dict__, _columns=names)
+        return named
 
     @abstractmethod
     def _points_query(self, k: int) -> Neighbors: ...

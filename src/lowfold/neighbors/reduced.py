@@ -7,6 +7,7 @@ and the k nearest points are among the few nearest in the subspace, where a dist
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ from lowfold.neighbors.spatial import (
     SpatialIndex,
     closest_rows,
 )
-from lowfold.neighbors.unlike import LANDMARKS, unlike, usual_reach
+from lowfold.neighbors.unlike import LANDMARKS, unlike, usual_reach, with_reaches
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -115,13 +116,12 @@ class ReducedIndex(RowsIndex):
         return {name: value for name, value in self.__dict__.items() if name not in ("_inner", "_whole", "_landmarks")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _plans=with_reaches(state["_plans"]))
         self._build()
 
     def _build(self) -> None:
         self._inner = SpatialIndex(self._space.coordinates(self._X, self._threads), "euclidean", self._settings())
         self._whole: SpatialIndex | None = None
-        self._landmarks: SpatialIndex | None = None
 
     def _settings(self) -> Settings:
         return Settings(search=self._engine, n_jobs=self._threads, random_state=self._seed)
@@ -146,21 +146,17 @@ class ReducedIndex(RowsIndex):
     def _among_new(self, plan: ReducedPlan, queries: Floats, k: int) -> tuple[Indices, Floats]:
         inside = self._space.coordinates(queries, self._threads)
         found, distances = self._ranked(queries, self._inner.search(plan.inner, plan.kept, inside)[0], k)
-        far = unlike(distances, plan.usual, self._reaches_around(inside, plan), self._metric)
+        around = None if plan.reaches is None else plan.reaches[self._landmarks.search(EXACT, LANDMARKS, inside)[0]]
+        far = unlike(distances, plan.usual, around, self._metric)
         if len(far):
             whole = self._in_all_features()
             found[far], distances[far] = whole.search(whole.certain(), k, queries[far])
         return found, distances
 
-    def _reaches_around(self, inside: Floats, plan: ReducedPlan) -> Floats | None:
-        """As in all features, by landmarks in the subspace."""
-        if plan.reaches is None:
-            return None
-        if self._landmarks is None:
-            sample = sample_points(self.n, self._seed, SAMPLE)
-            rows = self._space.coordinates(self._X[sample], self._threads)
-            self._landmarks = SpatialIndex(rows, "euclidean", Settings(search="exact", n_jobs=self._threads))
-        return plan.reaches[self._landmarks.search(EXACT, LANDMARKS, inside)[0]]
+    @functools.cached_property
+    def _landmarks(self) -> SpatialIndex:
+        rows = self._space.coordinates(self._X[sample_points(self.n, self._seed, SAMPLE)], self._threads)
+        return SpatialIndex(rows, "euclidean", Settings(search="exact", n_jobs=self._threads))
 
     def _among_points(self, plan: ReducedPlan, points: Indices, k: int) -> tuple[Indices, Floats]:
         return self._ranked(self._X[points], self._inner.search(plan.inner, plan.kept, subset=points)[0], k)

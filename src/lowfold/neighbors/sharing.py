@@ -77,7 +77,14 @@ class SharedIndex(NeighborIndex):
         self._known: Neighbors | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"n": self.n, "searches": 0, "_index": self._index, "_values": None, "_known": None}
+        return {
+            "n": self.n,
+            "searches": 0,
+            "_index": self._index,
+            "_values": None,
+            "_known": None,
+            "_columns": self._columns,
+        }
 
     def _points_query(self, k: int) -> Neighbors:
         if self._known is None or self._known.k < k:

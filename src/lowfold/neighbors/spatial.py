@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from lowfold.neighbors.interface import (
 )
 from lowfold.neighbors.samples import SAMPLE, TESTED, sample_points, share_found
 from lowfold.neighbors.scores import BYTES, BYTES_FROM, CERTAIN, PRODUCTS, deviation, fitting_scores
-from lowfold.neighbors.unlike import LANDMARKS, too_large, unlike, usual_reach
+from lowfold.neighbors.unlike import LANDMARKS, MANY, Sizes, unlike, usual_reach, with_reaches
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -40,11 +41,10 @@ MIN_CELL = 250  # points below which dividing space costs more than it saves
 WIDE, MIN_WIDE_CELL = 1024, 2000
 SEEN = 16  # roundings of a distance, by which that of a new row may move it, and those of a sum of squares do
 ROWS_AT_ONCE = 4096  # that are compared
-MADE_AGAIN = ("_index", "_by_products", "_landmarks")  # of the rest, when it is needed, rather than stored
+MADE_AGAIN = ("_index", "_by_products", "_landmarks", "_sizes")  # of the rest, when it is needed, rather than stored
 NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
 # Attempts at the recall before the search becomes exact: the share of what may be missed that is left to the reach, and
-# a factor on the allowance for the scores' errors. The search sees a little more than the sample counts, since its
-# radius only shrinks to the last distance, and a little less, since scores err: the first attempt is mostly right.
+# a factor on the allowance for the scores' errors. The first is mostly right.
 ATTEMPTS = ((0.9, 1), (0.6, 1), (0.4, 2), (0.2, 8), (0.05, 8))
 
 
@@ -141,7 +141,7 @@ class SpatialIndex(RowsIndex):
         return {name: value for name, value in self.__dict__.items() if name not in MADE_AGAIN}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _plans=with_reaches(state["_plans"]))
         self._build()
 
     def _build(self) -> None:
@@ -151,7 +151,6 @@ class SpatialIndex(RowsIndex):
             self._scores = fitting_scores(self._X, self._threads, bytes_too=in_bytes)
         self._index = self._made(self._scores)
         self._by_products: Any = None
-        self._landmarks: SpatialIndex | None = None
 
     def _made(self, scores: str) -> Any:
         make = native.kernels.Index32 if self._X.dtype == np.float32 else native.kernels.Index64
@@ -164,24 +163,25 @@ class SpatialIndex(RowsIndex):
         plan = self._plan(k)
         if queries is None:
             return Neighbors(*self.search(plan, k), self.n, plan.recall)
-        large = np.flatnonzero(self._scores == BYTES and too_large(queries, self._X[self._sample]))
+        large = np.flatnonzero(self._scores == BYTES and self._sizes.exceeded_by(queries))
+        large = large if len(large) >= MANY else large[:0]  # not worth another index
         usual = np.delete(np.arange(len(queries)), large) if len(large) else slice(None)
         indices, distances = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), self._X.dtype)
         indices[usual], distances[usual] = self.search(plan, k, queries[usual])
-        far = unlike(distances, plan.usual, self._reaches_around(queries, plan), self._metric)
+        around = None if plan.reaches is None else plan.reaches[self._landmarks.search(EXACT, LANDMARKS, queries)[0]]
+        far = unlike(distances, plan.usual, around, self._metric)
         for rows, certain in ((np.setdiff1d(far, large), self.certain()), (large, BY_PRODUCTS)):
             if len(rows):
                 indices[rows], distances[rows] = self.search(certain, k, queries[rows])
         return Neighbors(indices, distances, self.n, plan.recall)
 
-    def _reaches_around(self, queries: Floats, plan: Plan) -> Floats | None:
-        """The distances to the last neighbours of the sample's points that are nearest to each row."""
-        if plan.reaches is None:
-            return None
-        if self._landmarks is None:
-            exactly = Settings(search="exact", n_jobs=self._threads)
-            self._landmarks = SpatialIndex(self._X[self._sample], self._metric, exactly)
-        return plan.reaches[self._landmarks.search(EXACT, LANDMARKS, queries)[0]]
+    @functools.cached_property
+    def _landmarks(self) -> SpatialIndex:
+        return SpatialIndex(self._X[self._sample], self._metric, Settings(search="exact", n_jobs=self._threads))
+
+    @functools.cached_property
+    def _sizes(self) -> Sizes:
+        return Sizes(self._X[self._sample])
 
     @property
     def _sample(self) -> Indices:

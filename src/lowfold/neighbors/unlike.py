@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,8 @@ USUAL = 0.99  # of the sampled points have their last neighbour as near as a row
 LANDMARKS = 4  # points of the sample, the nearest ones, that say what is usual where a row lies
 BEYOND = 1.5  # times as far as the farthest of theirs: one in a hundred new digits, and all rows between far clusters
 LARGE = 1.25  # times the size of usual points: 10,000 rows of twice their size took four times as long by 8 bits
-ROWS_AT_ONCE = 1 << 14
+MANY = 1000  # rows that large, for which another index is made
+ROWS_AT_ONCE = 1 << 12
 
 
 def usual_reach(distances: Floats) -> float:
@@ -36,11 +39,21 @@ def unlike(distances: Floats, usual: float | None, around: Floats | None, metric
     return np.flatnonzero(far)
 
 
-def too_large(queries: Floats, sample: Floats) -> NDArray[np.bool_]:
-    """Rows so much larger than those of a sample, from the middle of these, that 8 bits tell few points apart."""
-    middle = sample.mean(axis=0)
-    usual = np.quantile(np.abs(sample - middle).max(axis=1), USUAL)
-    large = np.empty(len(queries), bool)
-    for rows in (slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(queries), ROWS_AT_ONCE)):
-        large[rows] = np.abs(queries[rows] - middle).max(axis=1) > LARGE * usual
-    return large
+def with_reaches(plans: dict[int, Any]) -> dict[int, Any]:
+    """The plans of an index, without those that were pickled before there were reaches: they are made again."""
+    return {k: plan for k, plan in plans.items() if plan is None or hasattr(plan, "reaches")}
+
+
+class Sizes:
+    """How large points usually are, from the middle of a sample of them."""
+
+    def __init__(self, sample: Floats) -> None:
+        self._middle = sample.mean(axis=0)
+        self._usual = np.quantile(np.abs(sample - self._middle).max(axis=1), USUAL)
+
+    def exceeded_by(self, queries: Floats) -> NDArray[np.bool_]:
+        """Rows so much larger that 8 bits tell few points apart beside them; each by itself."""
+        large = np.empty(len(queries), bool)
+        for rows in (slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(queries), ROWS_AT_ONCE)):
+            large[rows] = np.abs(queries[rows] - self._middle).max(axis=1) > LARGE * self._usual
+        return large
