@@ -187,7 +187,8 @@ class ReducedIndex(RowsIndex):
             found, _ = self._among_points(plan, sample[:TESTED], k)
             recall = share_found(found, true[:TESTED])
             if recall >= target + NOISE * missed:
-                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances), reaches=distances[:, -1])
+                last = distances[:, -1].copy()
+                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances), reaches=last)
         return None
 
     def _truth(self, sample: Indices, k: int) -> tuple[Indices, NDArray[np.intp], Floats] | None:

@@ -44,7 +44,7 @@ ROWS_AT_ONCE = 4096  # that are compared
 MADE_AGAIN = ("_index", "_by_products", "_landmarks", "_sizes")  # of the rest, when it is needed, rather than stored
 NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
 # Attempts at the recall before the search becomes exact: the share of what may be missed that is left to the reach, and
-# a factor on the allowance for the scores' errors. The first is mostly right.
+# a factor on the allowance for the scores' errors. The first is mostly right: the radius shrinks, scores err.
 ATTEMPTS = ((0.9, 1), (0.6, 1), (0.4, 2), (0.2, 8), (0.05, 8))
 
 
@@ -235,10 +235,10 @@ class SpatialIndex(RowsIndex):
             found, _ = self.search(plan, k_sample, subset=sample[:TESTED])
             recall = share_found(found, true[:TESTED])
             if recall >= target + NOISE * (1 - target):
-                _, distances = native.kernels.rank_candidates(
-                    self._X, self._X[sample], true, self._metric, self._threads
-                )
-                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances), reaches=distances[:, -1])
+                rows = self._X[sample]
+                _, distances = native.kernels.rank_candidates(self._X, rows, true, self._metric, self._threads)
+                last = distances[:, -1].copy()
+                return dataclasses.replace(plan, recall=recall, usual=usual_reach(distances), reaches=last)
         return None
 
     def certain(self) -> Plan:
