@@ -8,8 +8,8 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from lowfold import DataError, Isomap, ParameterError, build_index, connect
-from lowfold.neighbors import components, spatial
-from lowfold.neighbors.spatial import closest_rows
+from lowfold.neighbors import bridges
+from lowfold.neighbors.rows import RowsIndex
 
 METRICS = ("euclidean", "cosine", "manhattan", "canberra", "precomputed")
 
@@ -136,7 +136,7 @@ def test_small_components_find_the_same_bridges_as_large_ones(metric, monkeypatc
     X, _ = islands((60, 40, 30, 20, 12, 9, 8, 7, 5, 5), seed=3)
     given = graph_of(X, metric)
     _, quick = connect(*given)
-    monkeypatch.setattr(components, "WIDTHS", ())  # every component by its closest pair with all the rest
+    monkeypatch.setattr(bridges, "WIDTHS", ())  # every component by its closest pair with all the rest
     _, one_by_one = connect(*given)
     np.testing.assert_array_equal(quick.bridges, one_by_one.bridges)
     np.testing.assert_array_equal(quick.bridge_lengths, one_by_one.bridge_lengths)
@@ -147,17 +147,19 @@ def test_small_components_find_the_same_bridges_as_large_ones(metric, monkeypatc
 def test_balls_about_large_components_change_no_bridge_and_spare_most_pairs(metric, dtype, monkeypatch):
     X, _ = islands((70, 60, 60, 50, 40, 30, 30, 25, 7, 3), seed=4)
     given = graph_of((X - 100 * (metric == "cosine")).astype(dtype), metric)
-    monkeypatch.setattr(components, "WIDTHS", (8,))
+    monkeypatch.setattr(bridges, "WIDTHS", (8,))
     asked = []
 
-    def listening(X, metric, threads, a, b):
-        asked.append(len(a) * len(b))
-        return closest_rows(X, metric, threads, a, b)
+    closest_pair = RowsIndex.closest_pair
 
-    monkeypatch.setattr(spatial, "closest_rows", listening)
+    def listening(index, a, b):
+        asked.append(len(a) * len(b))
+        return closest_pair(index, a, b)
+
+    monkeypatch.setattr(RowsIndex, "closest_pair", listening)
     _, with_balls = connect(*given)
     pairs = sum(asked)
-    monkeypatch.setattr(components, "FEW", 100)
+    monkeypatch.setattr(bridges, "FEW", 100)
     _, without = connect(*given)
     np.testing.assert_array_equal(with_balls.bridges, without.bridges)
     np.testing.assert_array_equal(with_balls.bridge_lengths, without.bridge_lengths)
@@ -177,7 +179,8 @@ def test_bridges_of_many_small_components_take_no_search_each(monkeypatch):
     X = (centres + 0.01 * np.random.default_rng(1).standard_normal((300, 6, 3))).reshape(-1, 3)
     neighbors, index = graph_of(X)
     searches = []
-    monkeypatch.setattr(spatial, "closest_rows", lambda *given: searches.append(given) or closest_rows(*given))
+    closest_pair = RowsIndex.closest_pair
+    monkeypatch.setattr(RowsIndex, "closest_pair", lambda *given: searches.append(given) or closest_pair(*given))
     _, found = connect(neighbors, index)
     assert found.count == 300
     assert len(searches) < 10

@@ -276,7 +276,7 @@ def _centred_rows(s: dict[str, Any]) -> bool:
 
 
 CHECKS = {
-    "SpatialIndex": _spatial,
+    **dict.fromkeys(("SpatialIndex", "GroupedIndex"), _spatial),
     "ReducedIndex": _reduced,
     "Neighbors": _neighbors,
     "TrainingRows": _training,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +11,12 @@ from scipy.sparse import coo_array, csr_array
 
 from lowfold.backend import native
 from lowfold.errors import DataError, ParameterError
-from lowfold.neighbors.balls import Balls, balls_about
+from lowfold.neighbors.bridges import shortest_bridges
 from lowfold.neighbors.interface import NeighborIndex
 from lowfold.options import documented, option, validate
 from lowfold.types import Components, Floats, Indices, Neighbors
 
 POLICIES = ("join", "separate", "largest", "error")
-# Sizes of components up to which each point is asked for as many neighbours, one of which must lie outside; with more
-# points, the closest pair of a component and all the rest is looked for at once.
-WIDTHS = (8, 32, 128, 512)
-FEW, MOST_GROUPS = 4, 2048  # large components, and components, between which balls about them tell what is far
-_Groups: TypeAlias = tuple[NDArray[np.int32], Balls]
 
 
 @documented
@@ -134,7 +128,7 @@ def findings_of(found: Components) -> dict[str, Any]:
 
 def bridged(found: Components, index: NeighborIndex) -> Components:
     """The same with the shortest bridges that connect all components."""
-    return Components(found.labels, found.sizes, found.policy, *_shortest_bridges(found.labels, index))
+    return Components(found.labels, found.sizes, found.policy, *shortest_bridges(found.labels, index))
 
 
 def _without_others(graph: csr_array, labels: NDArray[np.int32]) -> csr_array:
@@ -148,91 +142,3 @@ def _with_edges(graph: csr_array, bridges: Indices, lengths: Floats) -> csr_arra
     a = np.concatenate([edges.row, bridges[:, 0]])
     b = np.concatenate([edges.col, bridges[:, 1]])
     return edges_to_graph(a, b, np.concatenate([edges.data, lengths.astype(edges.data.dtype)]), graph.shape[0])
-
-
-def _shortest_bridges(labels: NDArray[np.int32], index: NeighborIndex) -> tuple[Any, Any]:
-    """Borůvka's algorithm: every component but the largest takes its shortest way out, until one is left."""
-    current, groups = labels, _groups_of(labels, index)
-    bridges: list[tuple[int, int]] = []
-    lengths: list[float] = []
-    while current.max() > 0:
-        joined = list(range(int(current.max()) + 1))
-        for distance, i, j in sorted(_ways_out(current, index, groups)):
-            a, b = sorted((_root(joined, int(current[i])), _root(joined, int(current[j]))))
-            if a != b:  # not yet connected by a shorter bridge of this round
-                joined[b] = a
-                bridges.append((i, j))
-                lengths.append(distance)
-        roots = np.array([_root(joined, label) for label in range(len(joined))])
-        current = _relabelled(roots[current])
-    return np.asarray(bridges, np.int32).reshape(-1, 2), np.asarray(lengths)
-
-
-def _groups_of(labels: NDArray[np.int32], index: NeighborIndex) -> _Groups | None:
-    """The components and balls about them, where several are large and the index can tell their rows."""
-    rows = index.rows_measured()
-    if (
-        rows is None
-        or np.count_nonzero(np.bincount(labels) > max(WIDTHS, default=0)) <= FEW
-        or labels.max() >= MOST_GROUPS
-    ):
-        return None
-    return labels, balls_about(*rows, labels)
-
-
-def _root(joined: list[int], label: int) -> int:
-    """The component that a component has been joined to, shortening the way there."""
-    while joined[label] != label:
-        joined[label] = joined[joined[label]]
-        label = joined[label]
-    return label
-
-
-def _ways_out(current: NDArray[Any], index: NeighborIndex, groups: _Groups | None) -> list[tuple[float, int, int]]:
-    """(distance, i, j) for every component but the first: its closest pair with a point of another one."""
-    sizes = np.bincount(current)
-    sizes[0] = 0
-    ways: list[tuple[float, int, int]] = []
-    for smaller, width in itertools.pairwise((0, *WIDTHS)):
-        points = np.flatnonzero(((sizes > smaller) & (sizes <= width))[current])
-        found = index.nearest_points(points, min(width, index.n - 1)) if len(points) else None
-        if found is not None:
-            ways += _nearest_outside(current, points, found)
-            sizes[np.unique(current[points])] = 0
-    for label in np.flatnonzero(sizes):
-        i, j, distance = index.closest_pair(*_sides(current == label, index, groups))
-        ways.append((distance, i, j))
-    return ways
-
-
-def _sides(inside: NDArray[np.bool_], index: NeighborIndex, groups: _Groups | None) -> tuple[Any, Any]:
-    """The points among which the closest pair of those inside and those outside is: all, or those of near groups."""
-    if groups is None:
-        return np.flatnonzero(inside), np.flatnonzero(~inside)
-    labels, balls = groups
-    mine = np.unique(labels[inside])
-    bounds = balls.bounds(mine)
-    a, b = np.unravel_index(int(bounds.argmin()), bounds.shape)
-    pair = index.closest_pair(np.flatnonzero(labels == mine[a]), np.flatnonzero(labels == b))
-    near = bounds <= balls.reach(pair[2])  # in whose balls there may be a nearer pair than that
-    own = np.isin(labels, mine[near.any(axis=1)])
-    others = np.isin(labels, np.flatnonzero(near.any(axis=0)))
-    return np.flatnonzero(own), np.flatnonzero(others)
-
-
-def _nearest_outside(current: NDArray[Any], points: NDArray[np.intp], found: Neighbors) -> list[tuple[float, int, int]]:
-    """The same for components whose points all have a neighbour outside among those found."""
-    own = current[points]
-    first = (current[found.indices] != own[:, None]).argmax(axis=1)[:, None]
-    other, distance = (np.take_along_axis(values, first, 1)[:, 0] for values in (found.indices, found.distances))
-    order = np.lexsort((other, points, distance, own))
-    best = order[np.unique(own[order], return_index=True)[1]]
-    return [(float(distance[row]), int(points[row]), int(other[row])) for row in best]
-
-
-def _relabelled(current: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Labels 0, 1, ... by falling size."""
-    values, inverse, sizes = np.unique(current, return_inverse=True, return_counts=True)
-    rank = np.empty(len(values), np.int32)
-    rank[np.lexsort((values, -sizes))] = np.arange(len(values))
-    return rank[inverse]

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.backend import resources, stopping
+from lowfold.neighbors.groups import dense_index
 from lowfold.neighbors.interface import NeighborIndex, Settings, without_self
-from lowfold.neighbors.reduced import dense_index
 from lowfold.neighbors.samples import spread_points
 from lowfold.neighbors.sparse_rows import SPARE, SparseIndex
 from lowfold.training import equal_rows, fingerprints

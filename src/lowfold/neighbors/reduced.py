@@ -17,15 +17,9 @@ from numpy.typing import NDArray
 from lowfold.backend import blas, native, resources
 from lowfold.neighbors.engines import Cells, resolve
 from lowfold.neighbors.interface import Settings, lengths_of
+from lowfold.neighbors.rows import RowsIndex
 from lowfold.neighbors.samples import SAMPLE, TESTED, in_same_row, sample_points, share_found
-from lowfold.neighbors.spatial import (
-    EXACT,
-    NOISE,
-    Plan,
-    RowsIndex,
-    SpatialIndex,
-    closest_rows,
-)
+from lowfold.neighbors.spatial import EXACT, NOISE, Plan, SpatialIndex
 from lowfold.neighbors.unlike import LANDMARKS, unlike, usual_reach, with_reaches
 from lowfold.options import seed_of
 from lowfold.types import Floats, Indices, Neighbors
@@ -46,8 +40,8 @@ NUMBERS_AT_ONCE = 1 << 23  # of candidates, many times as many as neighbours, an
 TRUTH_SHARE = 0.02  # of all pairs, that may be looked at for the true neighbours of the sample
 
 
-def dense_index(X: Floats, metric: str, settings: Settings) -> SpatialIndex | ReducedIndex:
-    """The index of dense rows without many equal ones."""
+def index_of_many_features(X: Floats, metric: str, settings: Settings) -> SpatialIndex | ReducedIndex:
+    """The index of dense rows that scores can tell apart, without many equal ones."""
     n, features = X.shape
     engine = resolve(settings.search, n, features)
     enough = n >= SAMPLE + ROWS and features >= LEAST_FEATURES and float(n) * n * features >= LEAST_WORK
@@ -125,6 +119,9 @@ class ReducedIndex(RowsIndex):
 
     def _settings(self) -> Settings:
         return Settings(search=self._engine, n_jobs=self._threads, random_state=self._seed)
+
+    def _like(self, X: Floats, settings: Settings) -> SpatialIndex:
+        return SpatialIndex(X, self._metric, settings)
 
     def nearest(self, queries: Floats | None, k: int) -> Neighbors:
         """`query` for rows that have been checked."""
@@ -226,10 +223,6 @@ class ReducedIndex(RowsIndex):
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors:
         """In all features: a subspace misses some."""
         return self._in_all_features().nearest_points(points, k)
-
-    def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
-        """In all features."""
-        return closest_rows(self._X, self._metric, self._threads, a, b)
 
 
 @dataclass(frozen=True, slots=True)

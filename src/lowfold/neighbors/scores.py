@@ -33,16 +33,34 @@ def fitting_scores(X: Floats, threads: int, *, bytes_too: bool) -> str:
     """The first of bytes, products and differences by which most points are told from their nearest."""
     if len(X) < LEAST_POINTS:
         return BYTES if bytes_too else PRODUCTS
+    ratio = _shares_of_size(X, threads)
+    for scores, error in ((BYTES, BYTE_ERROR), (PRODUCTS, _sum_error(X)))[not bytes_too :]:
+        if _tells_most(ratio, error):
+            return scores
+    return DIFFERENCES
+
+
+def are_told_apart(X: Floats, threads: int) -> bool:
+    """Whether differences, which err by a share of |x|, tell most of many points from their nearest."""
+    return _tells_most(_shares_of_size(X, threads), _sum_error(X) ** 2)
+
+
+def _sum_error(X: Floats) -> float:
+    """Share by which a sum over the columns in float32 may be off."""
+    return 2 * (min(X.shape[1], 256) + 8) * float(np.finfo(np.float32).eps)
+
+
+def _tells_most(ratio: Any, error: float) -> bool:
+    return bool(np.mean(ratio < SPREAD * error) <= MOST_DOUBT)
+
+
+def _shares_of_size(X: Floats, threads: int) -> Any:
+    """The squared distance from some rows to the nearest of some, as a share of |x|^2."""
     rows = X[spread_points(len(X), AMONG)].astype(np.float64)
     asked = np.ascontiguousarray(rows[::EACH])
     apart = native.kernels.cross_distances(asked, rows, threads)
     apart[apart == 0] = np.inf  # of a point itself, and of others that equal it
-    ratio = np.square(apart.min(axis=1)) / np.maximum(_sizes(asked), np.finfo(np.float64).tiny)
-    by_products = 2 * (min(X.shape[1], 256) + 8) * float(np.finfo(np.float32).eps)
-    for scores, error in ((BYTES, BYTE_ERROR), (PRODUCTS, by_products))[not bytes_too :]:
-        if np.mean(ratio < SPREAD * error) <= MOST_DOUBT:
-            return scores
-    return DIFFERENCES
+    return np.square(apart.min(axis=1)) / np.maximum(_sizes(asked), np.finfo(np.float64).tiny)
 
 
 def _sizes(rows: Any) -> Any:

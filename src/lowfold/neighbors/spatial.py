@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,20 +13,8 @@ from numpy.typing import NDArray
 
 from lowfold.backend import native, resources
 from lowfold.neighbors.engines import Cells, resolve
-from lowfold.neighbors.interface import (
-    EQUAL,
-    NeighborIndex,
-    Settings,
-    first_of,
-    given_queries,
-    joined,
-    lengths_of,
-    nearest_rounded,
-    rounded,
-    some_of,
-    some_rows,
-    with_rows,
-)
+from lowfold.neighbors.interface import Settings
+from lowfold.neighbors.rows import RowsIndex
 from lowfold.neighbors.samples import SAMPLE, TESTED, sample_points, share_found
 from lowfold.neighbors.scores import BYTES, BYTES_FROM, CERTAIN, PRODUCTS, deviation, fitting_scores
 from lowfold.neighbors.unlike import LANDMARKS, MANY, Sizes, unlike, usual_reach, with_reaches
@@ -39,88 +26,11 @@ MIN_CELL = 250  # points below which dividing space costs more than it saves
 # costs as much as comparing hundreds of points, and queries are made ready once for each cell (2,000 x 10,000 random
 # numbers: 0.76 s in 8 cells, 0.50 s in one).
 WIDE, MIN_WIDE_CELL = 1024, 2000
-SEEN = 16  # roundings of a distance, by which that of a new row may move it, and those of a sum of squares do
-ROWS_AT_ONCE = 4096  # that are compared
 MADE_AGAIN = ("_index", "_by_products", "_landmarks", "_sizes")  # of the rest, when it is needed, rather than stored
 NOISE = 0.1  # of what may be missed, kept back for the chance that the test was lucky
 # Attempts at the recall before the search becomes exact: the share of what may be missed that is left to the reach, and
 # a factor on the allowance for the scores' errors. The first is mostly right: the radius shrinks, scores err.
 ATTEMPTS = ((0.9, 1), (0.6, 1), (0.4, 2), (0.2, 8), (0.05, 8))
-
-
-class RowsIndex(NeighborIndex):
-    """Dense rows, and new rows beside them that may be of a wider type."""
-
-    _X: Floats
-    _metric: str
-    _threads: int
-
-    @abstractmethod
-    def nearest(self, queries: Floats | None, k: int) -> Neighbors:
-        """`query` for rows that have been checked, in the type of the points."""
-
-    def _points_query(self, k: int) -> Neighbors:
-        return self.nearest(None, k)
-
-    def _new_query(self, X: Any, k: int) -> Neighbors:
-        given = given_queries(X, self._X, self._threads)
-        if given.dtype == self._X.dtype:
-            return self.nearest(given, k)
-        rows = given.astype(self._X.dtype)
-        off = self._distances_moved(given, rows)
-        same, other = np.flatnonzero(off == 0), np.flatnonzero(off)
-        if not len(other):
-            return self.nearest(rows, k)
-        found = self._near_rounded(given[other], rows[other], off[other], k)
-        return found if not len(same) else joined((same, self.nearest(rows[same], k)), (other, found))
-
-    def _near_rounded(self, given: Floats, rows: Floats, off: NDArray[np.float64], k: int) -> Neighbors:
-        """The nearest k of rows that the type of the points moves by `off`."""
-        found = self.nearest(rows, min(k + EQUAL, self.n))
-        moved = self._moved(off, found.distances[:, : k + self.is_exact])
-        nearest = first_of(found, k)
-        if not len(moved):
-            return nearest
-        own, undecided = self._measured_anew(given[moved], off[moved], some_rows(found, moved), k)
-        if len(undecided):
-            own = with_rows(own, undecided, self._in_wider_type(given[moved[undecided]], k))
-        return with_rows(nearest, moved, own)
-
-    def _distances_moved(self, given: Floats, rows: Floats) -> NDArray[np.float64]:
-        """How far each row is moved by the type of the points."""
-        parts = (slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(rows), ROWS_AT_ONCE))
-        order = {"manhattan": 1, "chebyshev": np.inf}.get(self._metric, 2)
-        return np.concatenate([np.linalg.norm(given[part] - rows[part], order, axis=1) for part in parts])
-
-    def _moved(self, off: NDArray[np.float64], distances: Floats) -> NDArray[np.intp]:
-        """Rows that the type of the points has no room for: rounding them is seen in their distances, or may have
-        exchanged two of their neighbours in an exact search."""
-        distances = lengths_of(distances, self._metric).astype(np.float64)
-        rounding = SEEN * np.finfo(self._X.dtype).eps * distances
-        moved = off > rounding[:, 0]
-        if self.is_exact:
-            moved |= np.diff(distances, axis=1).min(axis=1, initial=np.inf) < 2 * off + rounding[:, -1]
-        return np.flatnonzero(moved)
-
-    def _measured_anew(
-        self, given: Floats, off: NDArray[np.float64], found: Neighbors, k: int
-    ) -> tuple[Neighbors, NDArray[np.intp]]:
-        """(the nearest k of those found for the moved rows, as they are; those of them that may have nearer ones)."""
-        ranked = native.kernels.rank_candidates(self._X, given, found.indices, self._metric, self._threads)
-        nearest = first_of(rounded(Neighbors(*ranked, self.n, found.recall), self._X.dtype), k)
-        if found.k == self.n:
-            return nearest, np.zeros(0, np.intp)
-        # Where a row was moved to, no other point is nearer than the last one found; where it is, than that less `off`.
-        eps = SEEN * np.finfo(self._X.dtype).eps
-        last = lengths_of(found.distances[:, -1], self._metric).astype(np.float64) * (1 - eps) - off
-        return nearest, np.flatnonzero(last <= lengths_of(nearest.distances[:, -1], self._metric) * (1 + eps))
-
-    def _in_wider_type(self, given: Floats, k: int) -> Neighbors:
-        """The nearest k by distances in the type of the rows, which are rounded at the end, not at the beginning."""
-        wide = SpatialIndex(self._X.astype(given.dtype), self._metric, Settings(search="exact", n_jobs=self._threads))
-        return nearest_rounded(
-            lambda rows, wanted: wide.nearest(some_of(given, rows), wanted), k, self.n, self._X.dtype
-        )
 
 
 class SpatialIndex(RowsIndex):
@@ -157,6 +67,9 @@ class SpatialIndex(RowsIndex):
         least = MIN_WIDE_CELL if self.is_exact and self._X.shape[1] > WIDE else MIN_CELL
         cells = max(1, min(round(math.sqrt(self.n)), self.n // least))
         return make(self._X, self._metric, cells, scores, self._seed, self._threads)
+
+    def _like(self, X: Floats, settings: Settings) -> SpatialIndex:
+        return SpatialIndex(X, self._metric, settings)
 
     def nearest(self, queries: Floats | None, k: int) -> Neighbors:
         """`query` for rows that have been checked."""
@@ -255,14 +168,6 @@ class SpatialIndex(RowsIndex):
         indices, distances = self.search(EXACT, k, subset=points.astype(np.int32))
         return Neighbors(indices, distances, self.n)
 
-    def rows_measured(self) -> tuple[Floats, str] | None:
-        """The rows themselves."""
-        return self._X, self._metric
-
-    def closest_pair(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[int, int, float]:
-        """By an exact search among the rows themselves."""
-        return closest_rows(self._X, self._metric, self._threads, a, b)
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -284,17 +189,3 @@ class Plan:
 
 EXACT = Plan(alpha=1.0, caution=1.0, recall=1.0)
 BY_PRODUCTS = dataclasses.replace(EXACT, in_bytes=False)
-
-
-def closest_rows(
-    X: Floats, metric: str, threads: int, a: NDArray[np.intp], b: NDArray[np.intp]
-) -> tuple[int, int, float]:
-    """`closest_pair` of the rows of X: each point of the larger set looks for the nearest one of the smaller."""
-    few, many = (a, b) if len(a) <= len(b) else (b, a)
-    nearest = SpatialIndex(X[few], metric, Settings(search="exact", n_jobs=threads)).nearest(X[many], 1)
-    shortest = nearest.distances[:, 0].min()
-    in_many = np.flatnonzero(nearest.distances[:, 0] == shortest)
-    in_few = nearest.indices[in_many, 0]  # the first of each, so that the first pair is among these
-    in_a, in_b = (in_few, in_many) if len(a) <= len(b) else (in_many, in_few)
-    first = np.lexsort((in_b, in_a))[0]
-    return int(a[in_a[first]]), int(b[in_b[first]]), float(shortest)
