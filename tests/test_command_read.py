@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.sparse import bsr_array, csc_array, csr_array, csr_matrix
+from scipy.sparse import bsr_array, coo_array, csc_array, csr_array, csr_matrix, dia_array
 
 from conftest import cloud, listening
 from lowfold import files
@@ -57,12 +57,14 @@ def test_a_map_is_read_once_with_or_without_a_column_of_labels(ending, labels, t
     path, Y, opened = tmp_path / f"map.{ending}", cloud(30, 2), []
     files.write(path, Y, labels=labels)
     for kind, reader in reading.COLUMNS.items():
-        monkeypatch.setitem(reading.COLUMNS, kind, lambda path, reader=reader: opened.append(path) or reader(path))
+        monkeypatch.setitem(
+            reading.COLUMNS, kind, lambda path, labels, read=reader: opened.append(path) or read(path, labels)
+        )
     np.testing.assert_array_equal(watched.read_map(str(path), progress.Progress(quiet=True)), Y)
     assert len(opened) == (ending != "npy")
 
 
-@pytest.mark.parametrize("make", [csr_array, csr_matrix, csc_array, bsr_array])
+@pytest.mark.parametrize("make", [csr_array, csr_matrix, csc_array, bsr_array, coo_array, dia_array])
 def test_a_sparse_matrix_is_read_once_and_tells_how_much(make, tmp_path, monkeypatch):
     X = np.where(cloud(3000, 40) > 0.5, cloud(3000, 40), 0.0)
     scipy.sparse.save_npz(tmp_path / "x.npz", make(X))

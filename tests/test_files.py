@@ -241,7 +241,7 @@ def test_unknown_and_absent_files_are_refused(tmp_path):
         ("x.csv", "größe,b\n1,2\n".encode("latin-1"), "not text in UTF-8"),
         ("x.npy", b"no array", "does not begin as one"),
         ("x.npz", b"no archive", "does not begin as one"),
-        ("x.csv", b"a,kind\n1,one\n2,two\n", "holds text, not numbers"),
+        ("x.csv", b"a,kind\n1,one\n2,two\n", r"holds text \('one' in row 1\), not numbers"),
         ("x.csv", b"a,b,kind\n1,2,one\n1,two\n", "Row 3 of .* has 2 cells, the first has 3"),
         ("x.csv", b"a,kind\n1,one\n,two\n2,one\n3,two\n", "column 'a' of .* holds nothing"),
     ],

@@ -153,9 +153,13 @@ def test_other_files_and_later_versions_are_told_from_damaged_ones(tmp_path):
     path.write_bytes(b"PK\x03\x04 something else entirely")
     with pytest.raises(FileError, match="no model file"):
         load(path)
-    path.write_bytes(b"LOWFOLD2" + b"\0" * 100)
+    path.write_bytes(b"LOWFOLD3" + b"\0" * 100)
     with pytest.raises(FileError, match="later version"):
         load(path)
+    for begin in (b"LOWFOLD0", b"LOWFOLDx", b"LOWFOLD"):
+        path.write_bytes(begin + b"\0" * 100)
+        with pytest.raises(FileError, match="no model file"):
+            load(path)
     save(lowfold.PCA().fit(cloud(20)), path)
     header, arrays = container.read(path)
     container.write(path, header | {"format": 7}, arrays)
@@ -166,8 +170,9 @@ def test_other_files_and_later_versions_are_told_from_damaged_ones(tmp_path):
 def raw(path, header, content=b""):
     """A file of this header, whatever it says, and these bytes behind it."""
     text = header if isinstance(header, bytes) else json.dumps(header | {"size": len(content)}).encode()
-    filled = -(-(16 + len(text)) // 64) * 64
-    path.write_bytes((b"LOWFOLD1" + len(text).to_bytes(8, "little") + text).ljust(filled, b"\0") + content)
+    filled = -(-(24 + len(text)) // 64) * 64
+    begin = b"LOWFOLD2" + len(text).to_bytes(8, "little") + zlib.crc32(text).to_bytes(8, "little")
+    path.write_bytes((begin + text).ljust(filled, b"\0") + content)
     return path
 
 
@@ -194,9 +199,13 @@ def test_sizes_are_compared_with_the_file_before_anything_is_read(header, said, 
 
 
 def test_a_header_longer_than_the_file_and_a_tree_without_end_are_refused(tmp_path):
-    (tmp_path / "m").write_bytes(b"LOWFOLD1" + (2**60).to_bytes(8, "little"))
-    with pytest.raises(FileError, match="does not fit"):
-        load(tmp_path / "m")
+    for begin in (b"LOWFOLD1", b"LOWFOLD2"):
+        (tmp_path / "m").write_bytes(begin + (2**60).to_bytes(8, "little") * (1 + (begin == b"LOWFOLD2")))
+        with pytest.raises(FileError, match="does not fit"):
+            load(tmp_path / "m")
+        (tmp_path / "m").write_bytes(begin + b"123")
+        with pytest.raises(FileError, match="ends within its first numbers"):
+            load(tmp_path / "m")
     deep = b'{"arrays": [], "size": 0, "model": ' + b'{"list": [' * 100_000 + b"]}" * 100_000 + b"}"
     with pytest.raises(FileError):
         load(raw(tmp_path / "m", deep))

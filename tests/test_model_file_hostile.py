@@ -184,3 +184,15 @@ def test_indices_outside_of_the_points_are_refused(tmp_path):
             container.write(path, header, spoilt)
             with pytest.raises(FileError):
                 load(path)
+
+
+def test_one_wrong_bit_anywhere_in_a_file_is_damage(tmp_path):
+    save(lowfold.Isomap(n_neighbors=4).fit(cloud(12, 3)), tmp_path / "m")
+    whole = (tmp_path / "m").read_bytes()
+    length = int.from_bytes(whole[8:16], "little")
+    for at in [*range(8, 24), *range(24, 24 + length, 7)]:
+        damaged = bytearray(whole)
+        damaged[at] ^= 1
+        (tmp_path / "d").write_bytes(damaged)
+        with pytest.raises(FileError, match="damaged"):
+            load(tmp_path / "d")

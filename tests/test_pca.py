@@ -253,16 +253,22 @@ def stamped(n=500):
     return np.column_stack([rng.uniform(1.6e9, 1.7e9, n), rng.normal(50, 15, n), rng.normal(0, 3, n)])
 
 
+def rotation(columns):
+    return np.linalg.qr(cloud(columns, columns, seed=7))[0]
+
+
 UNEVEN = {
     "a time stamp": stamped,
     "four digits": lambda: ellipsoid(500, 5) @ np.diag([1e4, 1.0, 0.9, 0.8, 0.7]),
     "four digits of float32": lambda: (cloud(2000, 5) * [1e4, 1, 0.8, 0.6, 0.4]).astype(np.float32),
     "fewer samples than features": lambda: cloud(6, 40) * np.geomspace(1e5, 1, 40),
     "sparse rows": lambda: csr_array(cloud(300, 4) * [1e5, 1, 0.8, 0.6]),
+    "seven digits": lambda: ellipsoid(500, 12) @ np.diag(np.r_[1e7, np.geomspace(3, 1, 11)]) @ rotation(12),
+    "seven digits and three": lambda: cloud(400, 9) * np.r_[1e7, 1e3, np.geomspace(3, 1, 7)] @ rotation(9),
 }
 
 
-@pytest.mark.parametrize("solver", ["auto", "covariance", "power"])
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
 @pytest.mark.parametrize("kind", UNEVEN)
 def test_components_of_little_variance_are_right_beside_one_of_much(kind, solver):
     X = UNEVEN[kind]()

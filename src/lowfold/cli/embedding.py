@@ -11,7 +11,7 @@ import numpy as np
 
 from lowfold import files
 from lowfold.cli.flags import model_of
-from lowfold.cli.outputs import check_outputs
+from lowfold.cli.outputs import check_map, check_outputs
 from lowfold.cli.pages import page
 from lowfold.cli.pictures import picture
 from lowfold.cli.progress import Progress
@@ -65,9 +65,11 @@ def transform(chosen: Namespace) -> int:
     model = read_model(chosen.model, progress)
     table = read_table(chosen, progress, missing=getattr(model, "metric", None) == "precomputed")
     check_same_columns(model, table, chosen.data)
-    Y = placed(model, table.X, progress)
     names = {cls: name for name, cls in METHODS.items()}
     method = names.get(type(model), type(model).__name__.lower())
+    if chosen.output:
+        check_map(chosen.output, chosen.data, method)
+    Y = placed(model, table.X, progress)
     if chosen.plot:
         picture(chosen.plot, lambda plot: _on_map(plot, model.embedding_, Y, table.labels), progress)
         chosen.written.append(chosen.plot)

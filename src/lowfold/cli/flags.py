@@ -81,10 +81,10 @@ def _engine(parameter: Parameter, text: str) -> Any:
         return None
     kind = kinds[call.func.id]
     fields = {field.name for field in dataclasses.fields(kind)}
+    if call.args or any(keyword.arg not in fields for keyword in call.keywords):
+        raise ParameterError(f"{text}: {call.func.id} takes {', '.join(sorted(fields))}, by name and nothing else.")
     given: dict[str, Any] = {}
     for keyword in call.keywords:
-        if keyword.arg not in fields or call.args:
-            raise ParameterError(f"{text}: {call.func.id} takes {', '.join(sorted(fields))}, by name and nothing else.")
         try:
             given[str(keyword.arg)] = ast.literal_eval(keyword.value)
         except ValueError as error:

@@ -83,7 +83,10 @@ def _parser(given: list[str]) -> argparse.ArgumentParser:
 
 def _add_embed(commands: Any, given: list[str]) -> None:
     embed = commands.add_parser(
-        "embed", help="embed the rows of a file", epilog="Parameters of another method: lowfold embed -m METHOD --help"
+        "embed",
+        help="embed the rows of a file",
+        epilog="Parameters of another method: lowfold embed -m METHOD --help",
+        allow_abbrev=False,
     )
     embed.add_argument("data", help="npy, npz, csv, tsv, parquet, feather, h5ad or mat file, or a folder of images")
     method = _method_in(given)
@@ -148,5 +151,7 @@ def _method_in(given: list[str]) -> str:
     """The method that is asked for: its parameters are the flags. A wrong one is refused by the parser."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first.add_argument("-m", "--method", default="tsne")
+    first.add_argument("-q", action="store_true")  # -qm pca
+    first.add_argument("-o")  # what follows it is no method
     method = str(first.parse_known_args([part for part in given if part not in ("-h", "--help")])[0].method)
     return method if method in METHODS else "tsne"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from pathlib import Path
 
 from lowfold.cli.pages import check_page
 from lowfold.cli.pictures import check_picture
 from lowfold.errors import FileError
+from lowfold.files.single_cell import check_free
 from lowfold.files.writing import check_ending
 
 
@@ -38,7 +40,7 @@ def check_outputs(chosen: Namespace, *, table: bool = False) -> None:
         taken[_place(path)] = f"is what --{name} writes too"
         if not Path(path).absolute().parent.is_dir():
             raise FileError(f"{path} cannot be written: its folder does not exist. Make it, or choose another.")
-        if Path(path).is_dir():
+        if not path or path.endswith(("/", os.sep)) or Path(path).is_dir():
             raise FileError(f"{path} cannot be written: it is a folder. Choose another name.")
         if name == "plot":
             check_picture(path)
@@ -47,4 +49,10 @@ def check_outputs(chosen: Namespace, *, table: bool = False) -> None:
         elif name == "output" and table and Path(path).suffix.lower() != ".csv":
             raise FileError(f"{path} cannot be written: the table is a csv file. Rename it.")
         elif name == "output":
-            check_ending(path)
+            check_map(path, chosen.data, getattr(chosen, "method", None))
+
+
+def check_map(path: str, data: str, method: str | None) -> None:
+    """Refuses a map that cannot be written, by a method if that is known."""
+    if check_ending(path) == ".h5ad" and method is not None and data.lower().endswith(".h5ad"):
+        check_free(Path(data), method)

@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.errors import FileError
+from lowfold.errors import FileError, warn
 from lowfold.estimator import tell_share
 from lowfold.files.counted import counted_lines, part_of_share
 
 DELIMITERS = (",", "\t", ";")
 
 
-def read_delimited(path: Path, delimiter: str | None) -> dict[str, NDArray[Any]]:
-    """The columns by their names (without a header: column1, column2, ...): float64, or text."""
+def read_delimited(path: Path, delimiter: str | None, labels: str | None = None) -> dict[str, NDArray[Any]]:
+    """The columns by their names (without a header: column1, column2, ...): float64, or text.
+
+    labels: the column of these; they are text where numbers would make one of two (007 and 7).
+    """
     with path.open(newline="", encoding="utf-8-sig") as file:
         first = next((line for line in file if line.strip()), "")
     if not first:
@@ -33,7 +36,7 @@ def read_delimited(path: Path, delimiter: str | None) -> dict[str, NDArray[Any]]
         delimiter = " " if len(first.split()) > 1 else ","
     cells = next(csv.reader([first.strip() if delimiter == " " else first], delimiter=delimiter, skipinitialspace=True))
     text = any(cell.strip() and not is_number(cell) for cell in cells)
-    header = _is_numbered(cells) or (
+    header = _is_numbered(path, cells, delimiter) or (
         text and (not any(is_number(cell) for cell in cells) or _second_differs(path, cells, delimiter))
     )
     names = [cell.strip() for cell in cells] if header else counted(len(cells))
@@ -43,13 +46,21 @@ def read_delimited(path: Path, delimiter: str | None) -> dict[str, NDArray[Any]]
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise FileError(f"{path} has two columns called {repeated!r}. Rename one.")
-    return _values(path, delimiter, names, header=header)
+    if not header and len(cells) > 2 and cells == [str(number) for number in range(len(cells))]:
+        warn(
+            f"The first row of {path}, {', '.join(cells[:3])}, ..., is taken for a point. If it counts the columns, as "
+            f"pandas does where they have no names, leave it out (to_csv(header=False)), or give them names."
+        )
+    return _values(path, delimiter, names, labels, header=header)
 
 
-def _is_numbered(cells: list[str]) -> bool:
-    """Whether a first row is the header that pandas gives to columns without names, beside those of the rows. Elsewhere
-    nothing among numbers is a number that is missing."""
-    return len(cells) > 1 and cells == ["", *map(str, range(len(cells) - 1))]
+def _is_numbered(path: Path, cells: list[str], delimiter: str) -> bool:
+    """Whether a first row is the header that pandas gives to columns without names: beside the names of the rows, or
+    above numbers with a point. Elsewhere nothing among numbers is a number that is missing."""
+    if len(cells) > 1 and cells == ["", *map(str, range(len(cells) - 1))]:
+        return True
+    counts = len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
+    return counts and any("." in cell and is_number(cell) for cell in _row(path, delimiter, 1))
 
 
 def counted(count: int) -> list[str]:
@@ -64,13 +75,17 @@ def is_counted(names: Sequence[str]) -> bool:
     return len(places) == len(names) and places == sorted(set(places))
 
 
-def _values(path: Path, delimiter: str, names: list[str], *, header: bool) -> dict[str, NDArray[Any]]:
+def _values(
+    path: Path, delimiter: str, names: list[str], labels: str | None, *, header: bool
+) -> dict[str, NDArray[Any]]:
     with warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore", UserWarning)  # no rows: said below
-        return _quickly(path, delimiter, names, header=header)
+        return _quickly(path, delimiter, names, labels, header=header)
     with part_of_share(0.0, 0.5), path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in _rows(file, path, delimiter) if any(row)]
+        rows = [row for row in _rows(file, path, delimiter) if _is_row(row)]
     rows = rows[1:] if header else rows
+    while rows and not any(rows[-1]):  # spreadsheets write them below the last row that holds something
+        rows.pop()
     if not rows:
         raise FileError(f"{path} has a header and no rows. Pass a file with a row for each point.")
     for number, row in enumerate(rows, 1 + header):
@@ -78,15 +93,32 @@ def _values(path: Path, delimiter: str, names: list[str], *, header: bool) -> di
             raise FileError(f"Row {number} of {path} has {len(row)} cells, the first has {len(names)}. Fill or cut it.")
     columns = {}
     for at, name in enumerate(names):
-        columns[name] = _column([row[at] for row in rows], name, path, header)
+        cells = [row[at] for row in rows]
+        columns[name] = _text_or_numbers(cells) if name == labels else _column(cells, name, path, header)
         tell_share(len(names) + at + 1, 2 * len(names))
     return columns
 
 
-def _quickly(path: Path, delimiter: str, names: list[str], *, header: bool) -> dict[str, NDArray[Any]]:
+def _is_row(row: list[str]) -> bool:
+    """Whether a line holds a row, if only of empty cells."""
+    return len(row) > 1 or any(row)
+
+
+def _text_or_numbers(cells: list[str]) -> NDArray[Any]:
+    """Labels: numbers, unless two that are written in different ways are the same number."""
+    if not all(is_number(cell) for cell in cells):
+        return np.array(cells)
+    written = sorted({cell.strip() for cell in cells})
+    return np.array(cells, np.float64) if len({float(cell) for cell in written}) == len(written) else np.array(cells)
+
+
+def _quickly(
+    path: Path, delimiter: str, names: list[str], labels: str | None, *, header: bool
+) -> dict[str, NDArray[Any]]:
     """The columns, by NumPy in one pass; ValueError where a cell or a row is not what the first row promises."""
     first = _row(path, delimiter, int(header))
-    words: dict[int, dict[str, int]] = {at: {} for at, cell in enumerate(first) if not is_number(cell)}
+    text = [not is_number(cell) or name == labels for cell, name in zip(first, names, strict=False)]
+    words: dict[int, dict[str, int]] = {int(at): {} for at in np.flatnonzero(text)}
     if len(first) != len(names) or len(words) == len(first) or not all(first[at].strip() for at in words):
         raise ValueError
     with path.open(encoding="utf-8-sig") as file:
@@ -106,17 +138,18 @@ def _quickly(path: Path, delimiter: str, names: list[str], *, header: bool) -> d
 def _number_of(known: dict[str, int], cell: str) -> int:
     """The number that stands for a text among the numbers around it: how many others came before."""
     text = cell.lstrip(" ")
-    if text.startswith('"'):  # quotes behind a space, which NumPy takes for text
+    if text.startswith('"') or "\n" in text:  # quotes behind a space, which NumPy takes for text, or left open
         raise ValueError
     return known.setdefault(text, len(known))
 
 
 def _text(numbers: NDArray[Any], known: dict[str, int]) -> NDArray[Any]:
-    return np.array(list(known))[numbers.astype(np.intp)]
+    return _text_or_numbers(list(known))[numbers.astype(np.intp)]
 
 
 def _rows(file: Any, path: Path, delimiter: str) -> Iterator[list[str]]:
-    return csv.reader(counted_lines(file, path.stat().st_size), delimiter=delimiter, skipinitialspace=True)
+    lines = counted_lines(file, path.stat().st_size)
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)  # a quote left open is refused
 
 
 def _column(cells: list[str], name: str, path: Path, header: bool) -> NDArray[Any]:
@@ -142,7 +175,7 @@ def _second_differs(path: Path, cells: list[str], delimiter: str) -> bool:
 def _row(path: Path, delimiter: str, number: int) -> list[str]:
     """One row, counted from 0, without reading what follows it; no cells where there is none."""
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = (row for row in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if any(row))
+        rows = (row for row in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if _is_row(row))
         return next(islice(rows, number, None), [])
 
 
@@ -153,8 +186,10 @@ def _lines_before(path: Path) -> int:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number that is there."""
+    """Whether a cell is a number that is there; 1_1 is one to Python alone."""
     try:
+        if "_" in cell:
+            return False
         return np.isfinite(float(cell)) or cell.strip().lower().lstrip("+-") in ("nan", "inf", "infinity")
     except ValueError:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from lowfold.errors import FileError
 from lowfold.estimator import tell_share
 from lowfold.files.counted import counted
-from lowfold.files.delimited import read_delimited
+from lowfold.files.delimited import is_number, read_delimited
 from lowfold.files.hdf5 import read_arrays
 from lowfold.files.images import read_images
 from lowfold.files.single_cell import read_h5ad
@@ -28,7 +29,7 @@ def read(path: Any, *, labels: str | None = None, name: str | None = None) -> Ta
     labels: the name of the column, array or field that holds a label for each row ("folder" for images). name: which
     array of a file with several.
     """
-    path = Path(path)
+    path = _path(path)
     if path.is_dir():
         return read_images(path, labels)
     with _in_words(path):
@@ -37,12 +38,21 @@ def read(path: Any, *, labels: str | None = None, name: str | None = None) -> Ta
 
 def read_map(path: Any) -> Any:
     """The coordinates in a file; a column called label, as `write` puts it beside them, is left out."""
-    path = Path(path)
+    path = _path(path)
     if path.is_dir() or path.suffix.lower() not in COLUMNS:
         return read(path).X
     with _in_words(path):
-        columns = COLUMNS[path.suffix.lower()](path)
+        columns = COLUMNS[path.suffix.lower()](path, LABEL)
         return from_columns(columns, LABEL if LABEL in columns else None, path).X
+
+
+def _path(path: Any) -> Path:
+    """The path, which names something, and a folder if it ends like one."""
+    if not str(path):
+        raise FileError("The path of the file is empty. Pass a file or a folder of images.")
+    if str(path).endswith(("/", os.sep)) and Path(path).is_file():
+        raise FileError(f"{path} is no folder. Pass {Path(path)} for the file.")
+    return Path(path)
 
 
 @contextmanager
@@ -68,6 +78,7 @@ def _first_line(error: Exception) -> str:
 
 def _npy(path: Path, labels: str | None, name: str | None) -> Table:
     _refuse(path, labels, "labels")
+    _refuse(path, name, "array")
     _begins(path, b"\x93NUMPY")
     with counted(path) as file:
         return Table(matrix(np.load(file, allow_pickle=False), path))
@@ -77,7 +88,7 @@ def _npz(path: Path, labels: str | None, name: str | None) -> Table:
     _begins(path, b"PK")
     with counted(path) as file, np.load(file, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
-    if {"format", "indices", "indptr", "data", "shape"} <= set(arrays):
+    if {"format", "data", "shape"} <= set(arrays):
         _refuse(path, labels, "labels")
         return Table(matrix(_sparse(arrays), path))
     X = matrix(arrays[chosen(arrays, name, path)], path)
@@ -89,9 +100,19 @@ def _sparse(arrays: dict[str, Any]) -> Any:
     import scipy.sparse
 
     kind = arrays["format"].item()
-    make = {"csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array, "bsr": scipy.sparse.bsr_array}
-    entries = (arrays["data"], arrays["indices"], arrays["indptr"])
-    return make[kind.decode() if isinstance(kind, bytes) else kind](entries, shape=arrays["shape"])
+    kind = kind.decode() if isinstance(kind, bytes) else kind
+    make = {
+        "csr": scipy.sparse.csr_array,
+        "csc": scipy.sparse.csc_array,
+        "bsr": scipy.sparse.bsr_array,
+        "dia": scipy.sparse.dia_array,
+        "coo": scipy.sparse.coo_array,
+    }[kind]
+    if kind == "coo":
+        places = arrays["coords"] if "coords" in arrays else (arrays["row"], arrays["col"])
+        return make((arrays["data"], tuple(places)), shape=tuple(arrays["shape"]))
+    others = [arrays[name] for name in (("offsets",) if kind == "dia" else ("indices", "indptr"))]
+    return make((arrays["data"], *others), shape=tuple(arrays["shape"]))
 
 
 def _mat(path: Path, labels: str | None, name: str | None) -> Table:
@@ -124,14 +145,26 @@ def _matlab(path: Path) -> dict[str, Any]:
 
 
 def _columns(path: Path, labels: str | None, name: str | None) -> Table:
-    return from_columns(COLUMNS[path.suffix.lower()](path), labels, path)
+    _refuse(path, name, "array")
+    return from_columns(COLUMNS[path.suffix.lower()](path, labels), labels, path)
 
 
-def _stored(path: Path) -> dict[str, Any]:
-    """The columns of a parquet or a feather file; not those that pandas keeps its index in."""
+def _stored(path: Path, labels: str | None) -> dict[str, Any]:
+    """The columns of a parquet or a feather file. What pandas keeps its index in are the names of the rows, under no
+    name, unless it is the labels."""
     needed("pyarrow", "pyarrow", path)
     table = _parquet(path) if path.suffix.lower() == ".parquet" else _feather(path)
-    return {key: table.column(key).to_numpy() for key in table.column_names if not key.startswith("__index_level")}
+    told = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    index = [key for key in told if isinstance(key, str) and key != labels]
+    columns = {key: _values(table.column(key)) for key in table.column_names if key not in index}
+    return {"": _values(table.column(index[0])), **columns} if len(index) == 1 else columns
+
+
+def _values(column: Any) -> Any:
+    """A column of a table; text that is missing is called so."""
+    values = column.to_numpy()
+    text = values.dtype == object and any(isinstance(value, str) for value in values)
+    return np.array(["missing" if value is None else value for value in values]) if text else values
 
 
 def _parquet(path: Path) -> Any:
@@ -170,7 +203,7 @@ def from_columns(columns: dict[str, Any], labels: str | None, path: Any) -> Tabl
     if text:
         raise FileError(
             f"Column {text[0]!r} of {path} holds {_kind(numbers[text[0]])}, not numbers. Name it as the labels "
-            f"(--labels {text[0]} on the command line), or leave it out of the file."
+            f"(--labels {text[0]} on the command line), leave it out of the file, or write numbers as 1.5."
         )
     if not numbers:
         raise FileError(f"{path} has no column of numbers. Store at least one.")
@@ -184,11 +217,16 @@ def _row_name(name: Any) -> str:
 
 
 def _kind(column: Any) -> str:
-    return "text" if column.dtype.kind in "UOS" else f"values of type {column.dtype}"
+    """What a column holds that is no number, and the first of that."""
+    if column.dtype.kind not in "UOS":
+        return f"values of type {column.dtype}"
+    row = next((row for row, cell in enumerate(column) if not is_number(str(cell))), 0)
+    kind = "text" if isinstance(column[row], str | bytes) else f"values of type {type(column[row]).__name__}"
+    return f"{kind} ({str(column[row])[:40]!r} in row {row + 1})"
 
 
-def _text(path: Path) -> dict[str, Any]:
-    return read_delimited(path, "\t" if path.suffix.lower() == ".tsv" else None)
+def _text(path: Path, labels: str | None) -> dict[str, Any]:
+    return read_delimited(path, "\t" if path.suffix.lower() == ".tsv" else None, labels)
 
 
 def _h5ad(path: Path, labels: str | None, name: str | None) -> Table:
@@ -218,7 +256,7 @@ def _begins(path: Path, magic: bytes) -> None:
 
 
 # The columns of a file by their names; and the table in a file, by the names of its labels and of its array.
-COLUMNS: dict[str, Callable[[Path], dict[str, Any]]] = {
+COLUMNS: dict[str, Callable[[Path, str | None], dict[str, Any]]] = {
     ".csv": _text,
     ".tsv": _text,
     ".txt": _text,

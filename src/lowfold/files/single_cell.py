@@ -17,6 +17,7 @@ from lowfold.model_file.compressed import check_compressed
 from lowfold.types import Floats
 
 COPIED = 1 << 22  # bytes that are copied at once
+WRITER = "lowfold"  # attribute of the maps that `write` has put into a file
 
 
 def read_h5ad(path: Path, labels: str | None, name: str | None) -> Table:
@@ -73,6 +74,8 @@ def write_h5ad(target: Path, Y: Floats, method: str, source: Path | None, conten
     """Writes obsm["X_<method>"] into a copy of the source, or into a new file that holds nothing else."""
     h5py = needed("h5py", "h5py", target)
     key = f"X_{method}"
+    if source is not None:
+        check_free(source, method)
 
     def fill(file: BinaryIO) -> None:
         if source is not None:
@@ -90,9 +93,25 @@ def write_h5ad(target: Path, Y: Floats, method: str, source: Path | None, conten
             if key in obsm:
                 del obsm[key]
             part = obsm.create_dataset(key, data=Y)
-            part.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
+            part.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0", WRITER: True})
 
     content(target, fill)
+
+
+def check_free(source: Path, method: str) -> None:
+    """Raises FileError if the source holds a map by another program under the name that the method's would have."""
+    h5py = needed("h5py", "h5py", source)
+    try:
+        with h5py.File(source, "r") as file:
+            there = file.get(f"obsm/X_{method}")
+            taken = there is not None and WRITER not in there.attrs
+    except OSError:  # no such file: said where it is read
+        return
+    if taken:
+        raise FileError(
+            f"{source} holds obsm['X_{method}'] already, and Lowfold has not written it. Write the map to a file of "
+            f"another kind (-o map.npy), or give the one that is there another name first."
+        )
 
 
 def _check_cells(cells: Any, n: int, source: Path | None) -> None:

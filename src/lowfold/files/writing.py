@@ -37,7 +37,11 @@ def write(path: Any, Y: Any, *, method: str = "y", labels: Any = None, source: A
     .h5ad: into obsm["X_<method>"] of a copy of `source`, or of a new file.
     """
     ending, Y = check_ending(path), np.asarray(Y)
-    if labels is not None and np.shape(labels)[:1] != Y.shape[:1]:
+    if Y.ndim != 2 or Y.dtype.kind not in "fiu":
+        raise FileError(
+            f"{path} was not written: Y is {_what(Y)}, not coordinates. Pass an array with a row for each point."
+        )
+    if labels is not None and np.shape(labels) not in ((len(Y),), (len(Y), 1)):
         raise FileError(
             f"{path} was not written: labels have the shape {np.shape(labels)} for {len(Y)} points. Pass one for each."
         )
@@ -49,8 +53,13 @@ def write(path: Any, Y: Any, *, method: str = "y", labels: Any = None, source: A
     else:
         columns = {f"{method}{axis + 1}": column for axis, column in enumerate(Y.T)}
         if labels is not None:
-            columns["label"] = np.asarray(labels)
+            columns["label"] = np.asarray(labels).reshape(len(Y), -1)[:, 0]
         _write_columns(path, columns, ending)
+
+
+def _what(Y: Any) -> str:
+    """What was given in the place of coordinates, in words."""
+    return f"of shape {Y.shape} and type {Y.dtype}" if Y.dtype != object else f"a {type(Y.item()).__name__}"
 
 
 def _write_columns(path: Any, columns: dict[str, Any], ending: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from lowfold.errors import FileError
 from lowfold.estimator import tell_share
 
-MAGIC = b"LOWFOLD1"
+MAGIC, WITHOUT_CHECKSUM = b"LOWFOLD2", b"LOWFOLD1"  # of a header with a checksum, and of older files
+NUMBER = 8  # bytes
 ALIGNMENT = 64
 MOST_HEADER = 64 << 20  # bytes: far more than the tree of any model
 MOST_ARRAYS = 100_000
@@ -45,8 +47,9 @@ def write(path: Any, header: dict[str, Any], arrays: list[NDArray[Any]]) -> None
     text = json.dumps(header | {"arrays": entries, "size": place}, allow_nan=False).encode()
 
     def content(file: BinaryIO) -> None:
-        start = _aligned(len(MAGIC) + 8 + len(text))
-        file.write(MAGIC + len(text).to_bytes(8, "little") + text)
+        begin = MAGIC + b"".join(number.to_bytes(NUMBER, "little") for number in (len(text), zlib.crc32(text)))
+        start = _aligned(len(begin) + len(text))
+        file.write(begin + text)
         for entry, array in zip(entries, arrays, strict=True):
             file.seek(start + entry["place"])
             for piece in passed.pieces(_bytes_of(array, entry["dtype"])):
@@ -58,7 +61,7 @@ def write(path: Any, header: dict[str, Any], arrays: list[NDArray[Any]]) -> None
 
 def write_whole(path: Any, content: Callable[[BinaryIO], None]) -> None:
     """Calls content(file) on a file that takes its name when it is complete: no half of it is ever seen there."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # not in the place of a link to it
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
@@ -66,15 +69,22 @@ def write_whole(path: Any, content: Callable[[BinaryIO], None]) -> None:
     try:
         with os.fdopen(handle, "w+b") as file:
             content(file)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)  # as if it had been opened under its name
+        Path(name).chmod(_mode(target))
         Path(name).replace(target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise FileError(f"{target} cannot be written: {error.strerror or error}.") from error
         raise
+
+
+def _mode(target: Path) -> int:
+    """Who may read and write it, as if it had been opened under its name."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def read(path: Any) -> tuple[dict[str, Any], list[NDArray[Any]]]:
@@ -92,24 +102,36 @@ def read(path: Any) -> tuple[dict[str, Any], list[NDArray[Any]]]:
 
 
 def _header(file: BinaryIO, size: int, path: str) -> tuple[dict[str, Any], int]:
-    begin = file.read(len(MAGIC) + 8)
-    if begin[: len(MAGIC) - 1] != MAGIC[:-1] or len(begin) < len(MAGIC) + 8:
+    magic = file.read(len(MAGIC))
+    if magic[:-1] != MAGIC[:-1] or not magic[-1:].isdigit() or magic < WITHOUT_CHECKSUM:
         raise FileError(f"{path} is no model file: it does not begin with {MAGIC.decode()}. Use one that save wrote.")
-    if begin[: len(MAGIC)] != MAGIC:
+    if magic > MAGIC:
         raise FileError(f"{path} is a model file of a later version than this one reads. Upgrade lowfold.")
-    length = int.from_bytes(begin[len(MAGIC) :], "little")
-    if length > min(MOST_HEADER, size - len(begin)):
+    length = _number(file, path)
+    checksum = _number(file, path) if magic == MAGIC else None
+    begin = file.tell()
+    if length > min(MOST_HEADER, size - begin):
         raise _damaged(path, f"its header of {length} bytes does not fit")
+    text = file.read(length)
+    if checksum not in (None, zlib.crc32(text)):
+        raise _damaged(path, "the checksum of its header is wrong")
     try:
-        header = json.loads(file.read(length))
+        header = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, "its header is no JSON") from error
-    start = _aligned(len(begin) + length)
+    start = _aligned(begin + length)
     if not isinstance(header, dict) or not isinstance(header.get("arrays"), list):
         raise _damaged(path, "its header lists no arrays")
     if len(header["arrays"]) > MOST_ARRAYS or header.get("size") != max(0, size - start):
         raise _damaged(path, f"it has {size} bytes, not as many as its header says")
     return header, start
+
+
+def _number(file: BinaryIO, path: str) -> int:
+    number = file.read(NUMBER)
+    if len(number) < NUMBER:
+        raise _damaged(path, "it ends within its first numbers")
+    return int.from_bytes(number, "little")
 
 
 @dataclass(frozen=True, slots=True)

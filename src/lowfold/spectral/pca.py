@@ -23,14 +23,13 @@ from lowfold.options import memory_limit_option, n_jobs_option, option, random_s
 from lowfold.spectral.centred import CentredMatrix, centred, products_memory
 from lowfold.spectral.eigen import dense_memory
 from lowfold.spectral.krylov import BLOCK, WIDE_ROOM
-from lowfold.spectral.long_axes import resolved
+from lowfold.spectral.long_axes import Solve, resolved
 from lowfold.spectral.principal import (
     Eigenpairs,
     by_covariance,
     by_lanczos,
     by_power,
     by_randomized,
-    measured,
     with_canonical_signs,
 )
 from lowfold.types import Floats
@@ -97,13 +96,14 @@ class PCA(Estimator):
             return X.times(self._basis())
 
     def _solve(self, X: CentredMatrix) -> Eigenpairs:
-        solver = self._solver(*X.shape, self._of_sparse)
-        m = self.n_components
-        if solver in ("covariance", "lanczos"):
-            solve = by_lanczos if solver == "lanczos" else functools.partial(by_covariance, threads=self._threads)
-            return resolved(X, m, solve)
         rng = np.random.default_rng(seed_of(self.random_state))
-        return measured(X, (by_randomized if solver == "randomized" else by_power)(X, m, rng))
+        ways: dict[str, Solve] = {
+            "covariance": functools.partial(by_covariance, threads=self._threads),
+            "lanczos": by_lanczos,
+            "randomized": functools.partial(by_randomized, rng=rng),
+            "power": functools.partial(by_power, rng=rng),
+        }
+        return resolved(X, self.n_components, ways[self._solver(*X.shape, self._of_sparse)])
 
     def _solver(self, n: int, D: int, sparse: bool) -> str:
         if self.solver != "auto":
