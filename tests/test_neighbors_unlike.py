@@ -88,6 +88,22 @@ def test_rows_that_are_too_large_for_scores_in_bytes_are_searched_for_by_others(
     np.testing.assert_array_equal(index.query(new[::-1], 10).indices[::-1], found.indices)
 
 
+def test_a_row_that_is_somewhat_larger_is_answered_with_few_others_as_among_many():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60_000, 20)).astype(np.float32)
+    X[:540] *= 0.7  # a few larger points, of which the approximate search misses some for as large rows
+    X[:540, 0] += 12
+    new = (0.7 * rng.standard_normal((3000, 20))).astype(np.float32)
+    new[:, 0] += 12
+    index = build_index(X, search="cells")
+    assert index._sizes.exceeded_by(new).sum() > spatial.MANY
+    many, few = index.query(new, 15), index.query(new[:900], 15)
+    np.testing.assert_array_equal(few.indices, many.indices[:900])
+    np.testing.assert_array_equal(few.distances, many.distances[:900])
+    for row in (49, 396, 636, 893):
+        np.testing.assert_array_equal(index.query(new[row : row + 1], 15).indices[0], many.indices[row])
+
+
 def test_it_holds_for_noise_beside_rows_that_are_searched_in_a_subspace(monkeypatch):
     monkeypatch.setattr(reduced, "LEAST_WORK", 0)
     rng = np.random.default_rng(0)

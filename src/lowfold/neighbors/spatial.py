@@ -77,13 +77,14 @@ class SpatialIndex(RowsIndex):
         if queries is None:
             return Neighbors(*self.search(plan, k), self.n, plan.recall)
         large = np.flatnonzero(self._scores == BYTES and self._sizes.exceeded_by(queries))
-        large = large if len(large) >= MANY else large[:0]  # not worth another index
         usual = np.delete(np.arange(len(queries)), large) if len(large) else slice(None)
         indices, distances = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), self._X.dtype)
         indices[usual], distances[usual] = self.search(plan, k, queries[usual])
         around = None if plan.reaches is None else plan.reaches[self._landmarks.search(EXACT, LANDMARKS, queries)[0]]
         far = unlike(distances, plan.usual, around, self._metric)
-        for rows, certain in ((np.setdiff1d(far, large), self.certain()), (large, BY_PRODUCTS)):
+        # A few large rows are not worth another index; both are exact, so that a row's neighbours do not depend on it.
+        exact = BY_PRODUCTS if len(large) >= MANY else EXACT
+        for rows, certain in ((np.setdiff1d(far, large), self.certain()), (large, exact)):
             if len(rows):
                 indices[rows], distances[rows] = self.search(certain, k, queries[rows])
         return Neighbors(indices, distances, self.n, plan.recall)
