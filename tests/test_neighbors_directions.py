@@ -200,3 +200,21 @@ def test_what_is_searched_exactly_is_sharpened_also_where_only_the_rows_with_a_d
     np.fill_diagonal(D, np.inf)
     np.testing.assert_allclose(found.distances[::2], np.sort(D, axis=1)[:, :3], rtol=1e-4)
     assert found.recall == 1
+
+
+@pytest.mark.parametrize(("share", "spread"), [(0.5, 3e-6), (0.08, 1e-6)])
+def test_an_approximate_search_tells_its_recall_among_directions_that_float32_confuses(share, spread):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8000, 12))
+    X[: int(8000 * share)] = 5 + spread * X[: int(8000 * share)]
+    X = X.astype(np.float32)
+    found = build_index(X, metric="cosine", search="cells").query(None, 15)
+    units = X.astype(np.longdouble)
+    units /= np.sqrt((units * units).sum(axis=1, keepdims=True))
+    hits = []
+    for i in range(0, 8000, 41):
+        away = np.square(units - units[i]).sum(axis=1)
+        away[i] = np.inf
+        hits.append(np.mean(away[found.indices[i]] <= np.partition(away, 14)[14]))
+    assert np.mean(hits) >= min(0.985, found.recall - 0.01)
+    assert found.recall >= 0.99

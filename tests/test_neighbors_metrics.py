@@ -11,12 +11,13 @@ import warnings
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import nan_euclidean_distances
 from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 from conftest import cloud, same_bits
 from lowfold import MDS, Cells, DataError, ParameterError, build_index
-from lowfold.neighbors import external, trees
+from lowfold.neighbors import external, gaps, trees
 from test_neighbors import NATIVE, distances, expected
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
@@ -222,3 +223,34 @@ def test_a_row_looks_into_few_of_several_trees(monkeypatch):
     several.kneighbors(X[:500], 10)
     assert len(several._points) == 16
     assert sum(looked) < 500 * 5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("whole", [True, False])
+def test_rows_with_gaps_have_the_neighbors_of_all_distances_each_by_itself(dtype, whole):
+    rng = np.random.default_rng(0)
+    X = (rng.integers(0, 4, (300, 6)) if whole else rng.standard_normal((300, 6)) + 1e3).astype(dtype)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    index = build_index(X, metric="nan_euclidean")
+    found, exact = index.query(X, 20), nan_euclidean_distances(X.astype(float) - (0 if whole else 1e3))
+    np.testing.assert_allclose(found.distances, np.sort(exact, axis=1)[:, :20], rtol=1e-6, atol=1e-6)
+    for i in range(300):
+        assert (np.lexsort((found.indices[i], found.distances[i])) == np.arange(20)).all()
+        alone = index.query(X[i : i + 1], 20)
+        np.testing.assert_array_equal(alone.indices[0], found.indices[i])
+        np.testing.assert_array_equal(alone.distances[0], found.distances[i])
+    if whole:  # all that are as near as the last are there by their index
+        last = found.distances[:, -1:].astype(float)
+        tied = np.isclose(exact, last, rtol=1e-6)
+        for i in range(300):
+            among = [j for j in found.indices[i] if tied[i, j]]
+            assert among == list(np.flatnonzero(tied[i])[: len(among)])
+
+
+def test_rows_with_gaps_are_asked_once_for_ties(monkeypatch):
+    X = np.random.default_rng(0).integers(0, 2, (400, 4)).astype(float)
+    X[::7, 0] = np.nan
+    asked, ask = [], gaps.RowsWithGaps.kneighbors
+    monkeypatch.setattr(gaps.RowsWithGaps, "kneighbors", lambda self, X, k: asked.append(len(X)) or ask(self, X, k))
+    build_index(X, metric="nan_euclidean", n_jobs=1).query(None, 5)
+    assert sum(asked) == 400

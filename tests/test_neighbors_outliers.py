@@ -27,6 +27,7 @@ DATA = {
     "one in a hundred far away": (lambda: shuffled(1e-3 * cloud(N - 50, 24), 100 * cloud(50, 24, seed=1)), BYTES),
     "heavy tails": (lambda: cloud(N, 24) * (np.random.default_rng(1).pareto(0.5, (N, 1)) + 1), BYTES),
     "two groups": (lambda: shuffled(cloud(N // 2, 24), 1e4 + cloud(N // 2, 24, seed=1)), DIFFERENCES),
+    "most in one place": (lambda: shuffled(1e-6 * cloud(3 * N // 5, 24), cloud(2 * N // 5, 24, seed=1)), BYTES),
     "places in cities": (lambda: np.repeat(cloud(50, 2), N // 50, axis=0) + 1e-5 * cloud(N, 2, seed=1), DIFFERENCES),
 }
 

@@ -118,13 +118,6 @@ def test_neighbours_of_sparse_rows_have_the_same_bits_whatever_they_cost(metric,
     assert same_bits(found.indices, one_by_one.indices)
 
 
-def test_a_metric_by_products_is_asked_for_one_row_at_a_time(monkeypatch):
-    index = build_index(cloud(300, 4), metric="nan_euclidean")
-    sizes = asked_for(index, monkeypatch)
-    index.query(None, 5)
-    assert set(sizes) == {1}
-
-
 def test_ctrl_c_that_another_thread_receives_is_heard_by_who_waits_for_work():
     ended = threading.Event()
 

@@ -133,15 +133,14 @@ struct Middle {
     double size;
 };
 
-/// The medians of the columns where far rows have drawn the mean away from most others, which lie around those; else
-/// the mean. `largest`: of |x_p - mean_p|.
+/// The medians of the columns where other rows have drawn the mean away from most, which lie around those; else the
+/// mean. `largest`: of |x_p - mean_p|.
 template <class T>
 Middle middle_of_most(const Context& context, MatrixView<const T> X, std::vector<double> mean, double largest) {
-    constexpr double FAR_AWAY = 64, NEARER = 0.25;  // of squared distances
+    constexpr double NEARER = 0.25;  // of squared distances
     if (X.rows == 0 || X.columns == 0) return {std::move(mean), largest};
     const auto rows = typical_rows(X);
     const double size = typical_size(rows, mean);
-    if (!(largest * largest > FAR_AWAY * size)) return {std::move(mean), std::sqrt(size)};
     std::vector<double> medians(X.columns);
     parallel_for(context, X.columns, [&](std::size_t p, Worker& worker) {
         std::vector<double> column;

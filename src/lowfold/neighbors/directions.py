@@ -25,13 +25,16 @@ from lowfold.neighbors.interface import (
     with_rows,
     without_self,
 )
+from lowfold.neighbors.samples import SAMPLE, sample_points
 from lowfold.neighbors.sparse_rows import row_lengths
+from lowfold.options import seed_of
 from lowfold.types import Floats, Neighbors
 
 # Distances below which the rounding of unit vectors to float32 may decide between two: |u - v| of a thousandth is off
 # by up to a ten-thousandth of itself.
 CLOSE = 5e-7
 MERGED_AT_ONCE = 1 << 22  # distances
+MISLED = 1e-3  # share of the points so close to their second neighbour that makes an approximate search go by float64
 ALIKE = 1e-4  # variance of unit vectors, all together, below which all distances are as small as that or nearly so
 
 
@@ -41,8 +44,8 @@ class DirectionIndex(NeighborIndex):
     Among unit vectors u, v it is |u - v|^2 / 2. A row without direction (zero, or constant under correlation) is at
     distance 1 from every other row, as scikit-learn has it for the cosine (its correlation gives NaN, which has no
     place in an order); such rows are kept apart and merged into the answers. The unit vectors of float32 rows are
-    float32, but float64 where they are all alike, and in an exact search for each row that has two neighbours closer
-    than their rounding can tell apart.
+    float32, but float64 where they are all alike, in an approximate search where some, and in an exact one for each
+    row that has two neighbours closer than their rounding can tell apart.
     """
 
     # Of an index that was stored before it had them.
@@ -55,13 +58,26 @@ class DirectionIndex(NeighborIndex):
         self._centred = settings.metric == "correlation"
         self._threads = resources.thread_count(settings.n_jobs)
         units, has_direction = self._directions(X)
-        if X.dtype == np.float32 and not issparse(X) and _variance(units, self._threads) < ALIKE:
+        in_float32 = X.dtype == np.float32 and not issparse(X)
+        self._wide = in_float32 and _variance(units, self._threads) < ALIKE
+        self._take(*self._directions(X) if self._wide else (units, has_direction), settings)
+        if in_float32 and not self._wide and self._is_misled(seed_of(settings.random_state)):
             self._wide = True
-            units, has_direction = self._directions(X)
+            self._take(*self._directions(X), settings)
+
+    def _take(self, units: Any, has_direction: NDArray[np.bool_], settings: Settings) -> None:
         self._directed = np.flatnonzero(has_direction).astype(np.int32)
         self._undirected = np.flatnonzero(~has_direction).astype(np.int32)
         self._units = units if not len(self._undirected) else units[self._directed]
         self._index = self._search_of_units(settings) if len(self._directed) else None
+
+    def _is_misled(self, seed: int) -> bool:
+        """Whether an approximate search would take neighbours, and those by which it is judged, from roundings."""
+        if self._index is None or self._index.is_exact:
+            return False
+        sample = sample_points(self._index.n, seed, SAMPLE).astype(np.intp)
+        nearest = self._index.nearest_points(sample, 2)
+        return nearest is not None and float(np.mean(nearest.distances[:, 1] < CLOSE)) > MISLED
 
     @property
     def is_exact(self) -> bool:

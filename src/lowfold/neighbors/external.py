@@ -16,6 +16,7 @@ from lowfold.backend import resources
 from lowfold.backend.pieces import in_timed_pieces
 from lowfold.errors import DataError, ParameterError, warn
 from lowfold.neighbors import trees
+from lowfold.neighbors.gaps import RowsWithGaps
 from lowfold.neighbors.interface import MORE, NeighborIndex, Settings, given_queries, without_self
 from lowfold.types import Floats, Indices, Neighbors
 
@@ -30,8 +31,6 @@ EQUALITY_METRICS = ("hamming", *BOOLEAN_METRICS)
 UNDEFINED_OF_NOTHING = ("dice", "sokalsneath")
 NUMBERS_AT_ONCE = 1 << 22  # distances to all points that are kept while ties are decided
 MOST_ROWS = 512  # that are searched for at once, and as many fewer as metrics take longer
-# By products of matrices, whose bits depend on how many rows there are: one at a time. All others measure pair by pair.
-PRODUCT_METRICS = ("nan_euclidean",)
 
 
 class ExternalIndex(NeighborIndex):
@@ -72,6 +71,8 @@ class ExternalIndex(NeighborIndex):
         # Here, not at the top: it takes longer to import than all of Lowfold.
         from sklearn.neighbors import NearestNeighbors
 
+        if self._metric == "nan_euclidean" and not issparse(X):
+            return RowsWithGaps(X)
         by_tree = self._metric in TREE_METRICS
         try:
             if by_tree and not issparse(X) and X.shape[0] > trees.MOST_POINTS and X.shape[1] <= trees.MOST_FEATURES:
@@ -108,6 +109,8 @@ class ExternalIndex(NeighborIndex):
         wanted = min(k + 1, self.n)
         distances, indices = self._measured(X, wanted)
         nearest = Neighbors(np.ascontiguousarray(indices[:, :k]), np.ascontiguousarray(distances[:, :k]), self.n)
+        if self._metric == "nan_euclidean":
+            return nearest
         # A tie at the last place has to be decided by the index.
         tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) | self._may_be_undefined(X))
         while len(tied) and wanted < self.n:
@@ -150,7 +153,7 @@ class ExternalIndex(NeighborIndex):
 
     def _in_pieces(self, work: Callable[[slice], None], n: int) -> None:
         # A pair of rows costs 0.3 to 10 ns for each feature by one metric or another, and any time by a function.
-        in_timed_pieces(work, n, self._threads, 1 if self._metric in PRODUCT_METRICS else MOST_ROWS)
+        in_timed_pieces(work, n, self._threads, MOST_ROWS)
 
     def _asked(self, X: Any, k: int) -> tuple[Any, Any]:
         try:
