@@ -90,6 +90,21 @@ def test_the_memory_of_products_with_long_rows_is_foreseen_and_small(solver):
         PCA(solver=solver, memory_limit=1e8).fit(np.broadcast_to(X[:1, :20_000], (5000, 20_000)))
 
 
+@pytest.mark.parametrize("solver", ["covariance", "lanczos", "randomized", "power"])
+def test_the_memory_of_sparse_rows_with_many_entries_is_foreseen(solver):
+    rng = np.random.default_rng(0)
+    X = csr_array((rng.random(400_000), (rng.integers(0, 20_000, 400_000), rng.integers(0, 60, 400_000))))
+    X.sum_duplicates()
+    model = PCA(solver=solver)
+    tracemalloc.start()
+    model.fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak / 1.3 < model.estimate(*X.shape, X.nnz) < 3 * peak
+    with pytest.raises(MemoryLimitError, match="allowed by memory_limit"):
+        PCA(solver=solver, memory_limit=peak / 3).fit(X)
+
+
 def test_a_stop_is_heard_between_panels_of_columns():
     stop = stopping.Stop()
     stop.ask()

@@ -62,6 +62,12 @@ def products_memory(n: int, D: int) -> int:
     return 8 * (2 * PACKED_ROWS * width + panel + 2 * min(n * D, SQUARED_AT_ONCE))
 
 
+def copied_memory(n: int, stored: int) -> int:
+    """Bytes that the covariances of sparse rows take for a moment, each of which takes as much as `stored` numbers: its
+    means, and the rows by columns beside them as they are."""
+    return 22 * n * stored
+
+
 def centred(X: Any, threads: int, mean: NDArray[np.float64] | None = None) -> CentredMatrix:
     """X less its own column means, or less those given."""
     return SparseCentred(X, mean) if issparse(X) else DenseCentred(X, threads, mean)

@@ -22,7 +22,7 @@ from lowfold.errors import ParameterError
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.neighbors.interface import metric_option
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option
-from lowfold.spectral.centred import centred
+from lowfold.spectral.centred import centred, copied_memory
 from lowfold.spectral.eigen import PATIENT_SIZE, dense_memory, solve
 from lowfold.spectral.landmarks import chosen_landmarks, landmarks_option
 from lowfold.spectral.long_axes import resolved
@@ -141,7 +141,9 @@ class ClassicalMDS(Estimator):
 
     def _memory_of_sparse(self, n_samples: int, n_features: int, stored: int) -> int:
         linear = self._is_linear(inputs.SPARSE_ROWS, n_features)
-        return self._memory(n_samples, n_features) if linear else self._memory_of_pairs(n_samples, stored)
+        if not linear:
+            return self._memory_of_pairs(n_samples, stored)
+        return self._memory(n_samples, n_features) + copied_memory(n_samples, stored)
 
     def _memory_of_pairs(self, n_samples: int, stored: int) -> int:
         n, m = self.landmarks or n_samples, self.n_components

@@ -20,7 +20,7 @@ from lowfold.errors import ParameterError, warn
 from lowfold.estimator import Estimator, Stopwatch
 from lowfold.fitted import of_fitted
 from lowfold.options import memory_limit_option, n_jobs_option, option, random_state_option, seed_of
-from lowfold.spectral.centred import CentredMatrix, centred, products_memory
+from lowfold.spectral.centred import CentredMatrix, centred, copied_memory, products_memory
 from lowfold.spectral.eigen import dense_memory
 from lowfold.spectral.krylov import BLOCK, WIDE_ROOM
 from lowfold.spectral.long_axes import Solve, resolved
@@ -176,15 +176,16 @@ class PCA(Estimator):
     def _bytes_needed(self, n: int, D: int, stored: int | None) -> int:
         """stored: entries in a row of sparse data."""
         m, small = self.n_components, min(n, D)
+        entries = copied_memory(n, stored or 0)
         solver, kept = self._solver(n, D, stored is not None), 8 * m * (n + D)
         if stored is None and solver in ("randomized", "lanczos"):
             kept += products_memory(n, D)
         if solver == "randomized":
-            return kept + 4 * 8 * (m + 10) * (n + D)
+            return kept + 4 * 8 * (m + 10) * (n + D) + entries // 2
         if solver == "lanczos":
             basis = 8 * (small * (3 * m + 2 * WIDE_ROOM) + 2 * BLOCK * (n + D))
-            return kept + basis + dense_memory(small, m) + 16 * n * (stored or 0)
-        gram = 8 * (n * (D if stored is None else 2 * stored) + 4 * m * D) if n < D else 0
+            return kept + basis + dense_memory(small, m) + entries
+        gram = 8 * (n * (D if stored is None else 2 * stored) + 4 * m * D) if n < D else entries
         return kept + 3 * 8 * small**2 + gram + dense_memory(small, m)
 
     def _cheaper(self) -> str:
