@@ -245,3 +245,7 @@ def test_groups_that_hang_together_by_little_or_nothing_end_where_plain_steps_le
     assert plain.report_.findings["steps"] == "stiffness"
     assert model.energy_ < 1.01 * plain.energy_
     assert np.ptp(model.embedding_) < 3 * np.ptp(plain.embedding_)
+
+
+def test_a_strength_may_be_any_whole_number():
+    np.testing.assert_array_equal(Homotopy(strength=10**30).strengths(100), Homotopy(strength=1e30).strengths(100))

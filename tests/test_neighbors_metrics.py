@@ -254,3 +254,10 @@ def test_rows_with_gaps_are_asked_once_for_ties(monkeypatch):
     monkeypatch.setattr(gaps.RowsWithGaps, "kneighbors", lambda self, X, k: asked.append(len(X)) or ask(self, X, k))
     build_index(X, metric="nan_euclidean", n_jobs=1).query(None, 5)
     assert sum(asked) == 400
+
+
+def test_a_metric_that_nobody_knows_is_refused_with_those_that_are_known():
+    with pytest.raises(
+        ParameterError, match=r"metric='foo' is not known. Use one of braycurtis, canberra, .*, yule, or"
+    ):
+        build_index(cloud(20, 3), metric="foo")

@@ -127,7 +127,8 @@ def test_kinds_of_targets_are_told_apart_and_names_are_labels():
     [
         (np.zeros(59), "auto", r"y has shape \(59,\), but X has 60 samples"),
         (np.zeros((60, 2)), "labels", r"labels are one for each sample"),
-        (np.full(60, np.nan), "labels", r"NaN among its labels"),
+        (np.full(60, np.nan), "labels", r"NaN or infinity among its labels"),
+        (np.r_[np.inf, np.arange(59.0)], "auto", r"NaN or infinity among its labels"),
         (np.r_[np.nan, np.full(59, 0.5)], "auto", r"y has NaN or infinite entries \(the first in row 0\)"),
         (np.array(["a"] * 60), "numbers", r"y has type <U1, but target='numbers'"),
     ],

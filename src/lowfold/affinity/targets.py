@@ -69,8 +69,8 @@ def read_target(y: Any, n: int, kind: str) -> Target:
 def _codes(y: Any, n: int) -> NDArray[np.int64]:
     if y.ndim != 1:
         raise DataError(f"y has shape {y.shape}, but labels are one for each sample. Pass an array of {n} labels.")
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        raise DataError("y has NaN among its labels. Pass -1 for a label that is not known.")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise DataError("y has NaN or infinity among its labels. Pass -1 for a label that is not known.")
     known = y != UNKNOWN if y.dtype.kind in "fiu" else np.ones(n, bool)
     codes = np.full(n, UNKNOWN, np.int64)
     if known.any():

@@ -34,7 +34,7 @@ class Homotopy:
 
     def strengths(self, n: int, degree: float = 1.0) -> NDArray[np.float64]:
         """The strengths passed through for n points whose affinities have the sum `degree` on average."""
-        return np.geomspace(min(degree / n, self.strength), self.strength, self.steps)
+        return np.geomspace(min(degree / n, self.strength), float(self.strength), self.steps)
 
     def masses(self, n: int) -> Floats | None:
         """The masses of n points, checked."""

@@ -69,8 +69,11 @@ class ExternalIndex(NeighborIndex):
 
     def _search_among(self, X: Any) -> Any:
         # Here, not at the top: it takes longer to import than all of Lowfold.
-        from sklearn.neighbors import NearestNeighbors
+        from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
+        known = sorted({name for kind in VALID_METRICS.values() for name in kind} - {"pyfunc", "precomputed"})
+        if isinstance(self._metric, str) and self._metric not in known:
+            raise ParameterError(f"metric={self._metric!r} is not known. Use one of {', '.join(known)}, or a function.")
         if self._metric == "nan_euclidean" and not issparse(X):
             return RowsWithGaps(X)
         by_tree = self._metric in TREE_METRICS
