@@ -117,7 +117,6 @@ def test_several_maps_are_shown_side_by_side_with_and_without_data(folder, serve
         (["one.csv", "two.npy", "--labels", "kind"], "--data"),
         (["data.csv"], "--labels kind"),
         (["data.csv", "--labels", "kind", "--methods", "umpa"], "There is no method 'umpa'"),
-        (["data.csv", "--labels", "kind", "--port", "99999"], "port"),
         (["one.csv", "--data", "data.npz", "--name", "nothing"], "holds no 'nothing'"),
     ],
 )

@@ -194,3 +194,17 @@ def test_values_of_engines_without_a_name_are_refused(tmp_path, typed):
     done = command("embed", tmp_path / "x.npy", "-m", "tsne", "--perplexity", "5", "--schedule", typed)
     assert done.returncode == 1
     assert "by name and nothing else" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["explore", "--port", "99999"], "argument --port: must be a whole number from 0 to 65,535, not 99999"),
+        (["explore", "--port", "x"], "argument --port: invalid number value: 'x'"),
+        (["score", "map.npy", "--sample", "0"], "argument --sample: must be a whole number from 2 on, not 0"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_by_the_name_of_the_flag(given, said):
+    done = command(given[0], "x.npy", *given[1:])
+    assert done.returncode == 2
+    assert said in done.stderr

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lowfold import files
+from lowfold.cli.flags import whole_number
 from lowfold.cli.pages import plan_of
 from lowfold.cli.progress import Progress
 from lowfold.cli.watched import Interrupted, fit, read_map, read_model
@@ -36,7 +37,7 @@ def add_explore(commands: Any) -> ArgumentParser:
     explore.add_argument(
         "--methods", metavar="A,B,...|all", help="fitted to the data first; default: pca,umap where no map is given"
     )
-    explore.add_argument("--port", type=int, default=0, help="default: one that is free")
+    explore.add_argument("--port", type=whole_number(0, 65535), default=0, help="default: one that is free")
     explore.add_argument("--no-browser", action="store_true", help="only print the address")
     explore.set_defaults(run=explore_files)
     return explore

@@ -28,6 +28,19 @@ def add_method_flags(parser: argparse.ArgumentParser, method: type[Any]) -> None
         )
 
 
+def whole_number(low: int, high: int | None = None) -> Any:
+    """What argparse makes of a flag that takes a whole number in a range."""
+
+    def number(text: str) -> int:
+        value = int(text)
+        if value < low or (high is not None and value > high):
+            ending = f" to {high:,}" if high is not None else " on"
+            raise argparse.ArgumentTypeError(f"must be a whole number from {low}{ending}, not {text}")
+        return value
+
+    return number
+
+
 def model_of(method: type[Any], chosen: argparse.Namespace) -> Any:
     """The estimator with the parameters that were given, validated."""
     values = {}

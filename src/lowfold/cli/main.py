@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 from lowfold.cli import comparing, describing, embedding, exploring, scoring
-from lowfold.cli.flags import add_method_flags
+from lowfold.cli.flags import add_method_flags, whole_number
 from lowfold.errors import LowfoldError
 from lowfold.methods import METHODS
 
@@ -130,7 +130,9 @@ def _add_score(commands: Any) -> None:
     score.add_argument("data", help="file or folder of images")
     score.add_argument("map", help="file of coordinates, a row for each row of the data")
     score.add_argument("-k", type=int, help="neighbours that are compared; default: 15, or fewer where there are fewer")
-    score.add_argument("--sample", type=int, metavar="N", help="points looked at; default: up to 10,000 all")
+    score.add_argument(
+        "--sample", type=whole_number(2), metavar="N", help="points looked at; default: up to 10,000 all"
+    )
     score.add_argument("-o", "--output", metavar="FILE", help="csv file for the scores of each point")
     score.add_argument("--plot", metavar="FILE", help="picture: trust at each point, quality over k, Shepard diagram")
     _data_flags(score)
