@@ -21,13 +21,13 @@ METRICS = ["euclidean", "sqeuclidean", "manhattan", "chebyshev", "cosine"]
 SPREAD = {np.float32: 3e-6, np.float64: 1e-9}
 
 
-def tight(n=4500, columns=3, count=3, spread=1e-9, dtype=np.float64, seed=0):
+def tight(n=6000, columns=3, count=3, spread=1e-9, dtype=np.float64, seed=0):
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((count, columns))
     return (centres[rng.integers(0, count, n)] + spread * rng.standard_normal((n, columns))).astype(dtype)
 
 
-def nested(n=4500):
+def nested(n=60_000):
     rng = np.random.default_rng(1)
     inner = 1e-7 * rng.standard_normal((4, 3))[rng.integers(0, 4, n)] + 1e-13 * rng.standard_normal((n, 3))
     return rng.standard_normal((3, 3))[rng.integers(0, 3, n)] + inner
@@ -52,19 +52,43 @@ def same(a, b):
 @pytest.mark.parametrize("make", [tight, nested, in_a_cloud, lambda: tight(columns=1), lambda: tight(columns=20)])
 def test_the_points_of_each_part_are_told_apart(make):
     X = make()
-    leaves = list(tight_groups(X, 1).leaves())
-    assert len(leaves) > 2
-    np.testing.assert_array_equal(np.sort(np.concatenate([leaf.points for leaf in leaves])), np.arange(len(X)))
-    for leaf in leaves:
-        assert len(leaf.points) < groups.LEAST_PART or are_told_apart(X[leaf.points], 1)
-        assert (np.diff(leaf.points) > 0).all()
-        assert (leaf.low <= X[leaf.points]).all()
-        assert (leaf.high >= X[leaf.points]).all()
+    index = build_index(X)
+    assert isinstance(index, GroupedIndex)
+    np.testing.assert_array_equal(np.sort(np.concatenate(index._points)), np.arange(len(X)))
+    for part in innermost(index):
+        assert len(part._X) < groups.LEAST_POINTS or are_told_apart(part._X, 1)
+    for points, centre, radius in zip(index._points, index._centres, index._radii, strict=True):
+        assert (np.diff(points) > 0).all()
+        assert (cdist(X[points], centre[None])[:, 0] <= radius * (1 + 1e-12)).all()
+
+
+def innermost(index):
+    """The indices of parts that are not divided."""
+    return [part for whole in index._parts for part in (innermost(whole) if hasattr(whole, "_parts") else [whole])]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_each_row_measures_few_points_outside_of_its_own_group(metric, monkeypatch):
+    rng = np.random.default_rng(9)
+    centres = np.eye(9) + (metric == "cosine")
+    X = centres[rng.integers(0, 9, 9000)] + 1e-9 * rng.standard_normal((9000, 9))  # no column divides them well
+    index = build_index(X, metric=metric)
+    asked, nearest = [], SpatialIndex.nearest
+    monkeypatch.setattr(SpatialIndex, "nearest", lambda self, rows, k: asked.append(rows) or nearest(self, rows, k))
+    index.query(None, 8)
+    assert asked == [None] * 9
+    asked.clear()
+    index.query(X[::50] + 1e-10, 8)
+    assert sum(len(rows) for rows in asked) == 180
+
+
+def test_many_small_groups_are_not_divided():
+    assert isinstance(build_index(tight(n=20_000, columns=5, count=400)), SpatialIndex)
 
 
 @pytest.mark.parametrize("spread", [1e-3, 1.0])
 def test_other_points_stay_together(spread):
-    assert not tight_groups(tight(spread=spread), 1).halves
+    assert len(tight_groups(tight(spread=spread), 1)) == 1
     assert isinstance(build_index(tight(spread=spread)), SpatialIndex)
 
 

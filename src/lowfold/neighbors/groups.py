@@ -9,127 +9,105 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowfold.backend import resources, stopping
+from lowfold.backend import native, resources, stopping
 from lowfold.neighbors.interface import Settings, in_order, lengths_of
 from lowfold.neighbors.reduced import index_of_many_features
 from lowfold.neighbors.rows import SEEN, RowsIndex
-from lowfold.neighbors.scores import LEAST_POINTS, are_told_apart
+from lowfold.neighbors.samples import spread_points
+from lowfold.neighbors.scores import AMONG, LEAST_POINTS, are_told_apart, sizes
 from lowfold.options import seed_of
 from lowfold.types import Floats, Neighbors
 
-LEAST_PART = 1024  # points that are divided
-LEAST_SHARE = 16  # of the points that are divided, one in so many is on each side
-ROWS_AT_ONCE = 1 << 16  # that look round
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
-    """Some of the points, the smallest box about them, and the two boxes that they are divided into, if they are."""
-
-    points: NDArray[np.intp]  # ascending, so that ties by their place are ties by index
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    halves: tuple[Box, ...] = ()
-
-    def leaves(self) -> Iterator[Box]:
-        """Those that are not divided, from one side to the other."""
-        for half in self.halves:
-            yield from half.leaves()
-        if not self.halves:
-            yield self
-
-    def away(self, X: Floats, metric: str) -> NDArray[np.float64]:
-        """How far outside each row is: no point in the box is nearer, but for the rounding of distances."""
-        outside = np.maximum(np.maximum(self.low - X, X - self.high), 0)
-        with np.errstate(over="ignore"):
-            lengths = np.linalg.norm(outside, {"manhattan": 1, "chebyshev": np.inf}.get(metric, 2), axis=1)
-        return np.asarray(lengths * (1 - (X.shape[1] + SEEN) * np.finfo(X.dtype).eps), np.float64)
+TIGHT = 0.01  # of the size of the data: groups are within so much of one of their points
+LEAST_PART = 512  # points of a group that is worth an index of its own; with fewer, all of them are measured quickly
+NUMBERS_AT_ONCE = 1 << 20
 
 
 def dense_index(X: Floats, metric: str, settings: Settings) -> RowsIndex:
     """The index of dense rows without many equal ones."""
-    box = tight_groups(X, resources.thread_count(settings.n_jobs))
-    if not box.halves:
+    parts = tight_groups(X, resources.thread_count(settings.n_jobs))
+    if len(parts) == 1:
         return index_of_many_features(X, metric, settings)
-    return GroupedIndex(X, metric, settings, box)
+    return GroupedIndex(X, metric, settings, parts)
 
 
-def tight_groups(X: Floats, threads: int) -> Box:
-    """The points divided until those of each part can be told apart, which mostly they can be as they are.
+def tight_groups(X: Floats, threads: int) -> list[NDArray[np.intp]]:
+    """The points, ascending, of each tight group and those in none; all together where scores tell them apart.
 
-    They are divided at the widest gap of the column that is widest without the outermost points: if all lie in few
-    groups there is a wide one between two of them.
+    Of a sample those that have others of it near them lead, each those that no earlier one does; then all points follow
+    the leader nearest to them. Groups within a group, and those of which the sample has no two, are found when the
+    parts are divided in turn. Cost n times the number of leaders, at most half the sample.
     """
-    points = np.arange(len(X))
-    return _divided(X, points, threads) if len(X) >= LEAST_POINTS else _box(X, points)
-
-
-def _box(own: Floats, points: NDArray[np.intp]) -> Box:
-    return Box(points, own.min(axis=0).astype(np.float64), own.max(axis=0).astype(np.float64))
-
-
-def _divided(X: Floats, points: NDArray[np.intp], threads: int) -> Box:
-    stopping.check()
-    own = X if len(points) == len(X) else X[points]
-    box = _box(own, points)
-    if len(points) < LEAST_PART or are_told_apart(own, threads):
-        return box
-    least = len(points) // LEAST_SHARE
-    inner = np.partition(own / 2, (least, len(points) - least - 1), axis=0)  # halved, lest a difference overflow
-    widths = inner[len(points) - least - 1] - inner[least]
-    if not widths.max() > 0:
-        return box
-    column = own[:, np.argmax(widths)]
-    order = np.argsort(column, kind="stable")
-    gaps = np.diff(column[order[least : len(points) - least]] / 2)
-    cut = least + int(np.argmax(gaps)) + 1
-    halves = tuple(_divided(X, np.sort(points[part]), threads) for part in (order[:cut], order[cut:]))
-    return dataclasses.replace(box, halves=halves)
+    everything = np.arange(len(X))
+    if len(X) < LEAST_POINTS or are_told_apart(X, threads):
+        return [everything]
+    rows = X[spread_points(len(X), AMONG)].astype(np.float64)
+    near = TIGHT * float(np.sqrt(np.median(sizes(rows))))
+    together = native.kernels.cross_distances(rows, rows, threads) <= near
+    leaders, free = [], np.ones(len(rows), bool)
+    for row in range(len(rows)):
+        if free[row]:
+            followers = together[row] & free
+            free &= ~followers
+            leaders += [row] if followers.sum() > 1 else []
+    label = np.full(len(X), len(leaders))
+    step = max(1, NUMBERS_AT_ONCE // max(X.shape[1], len(leaders), 1))
+    for some in (slice(begin, begin + step) for begin in range(0, len(X) if leaders else 0, step)):
+        stopping.check()
+        away = native.kernels.cross_distances(X[some].astype(np.float64), rows[leaders], threads)
+        first = away.argmin(axis=1)
+        label[some] = np.where(away[np.arange(len(first)), first] <= near, first, len(leaders))
+    large = np.flatnonzero(np.bincount(label, minlength=len(leaders) + 1)[:-1] >= LEAST_PART)
+    label[~np.isin(label, large)] = len(leaders)
+    return [np.flatnonzero(label == number) for number in np.unique(label)]
 
 
 class GroupedIndex(RowsIndex):
-    """An index of each part of the points. A row looks into its own part, or that of the nearest box, then into each
-    other whose box is no farther than the k-th point so far."""
+    """An index of each part of the points. A row looks into its own part, or that of the nearest centre, then into each
+    other whose ball is no farther than the k-th point so far."""
 
-    def __init__(self, X: Floats, metric: str, settings: Settings, box: Box) -> None:
+    def __init__(self, X: Floats, metric: str, settings: Settings, parts: list[NDArray[np.intp]]) -> None:
         self.n = len(X)
         self._X = X
         self._metric = metric
         self._threads = resources.thread_count(settings.n_jobs)
         self._settings = dataclasses.replace(settings, random_state=seed_of(settings.random_state))
-        self._build(box)
+        self._build(parts)
 
     def __getstate__(self) -> dict[str, Any]:
         # The parts are functions of the rest.
-        made_again = ("_box", "_leaves", "_parts", "_part", "_place", "_exact")
+        made_again = ("_points", "_parts", "_part", "_place", "_centres", "_radii", "_exact")
         return {name: value for name, value in self.__dict__.items() if name not in made_again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._build(tight_groups(self._X, self._threads))
 
-    def _build(self, box: Box) -> None:
-        self._box, self._leaves = box, list(box.leaves())
+    def _build(self, parts: list[NDArray[np.intp]]) -> None:
+        self._points = parts
         self._part, self._place = np.empty(self.n, np.intp), np.empty(self.n, np.intp)  # of a point, and where in it
+        self._centres, self._radii = np.empty((len(parts), self._X.shape[1])), np.empty(len(parts))
         self._parts = []
-        for number, leaf in enumerate(self._leaves):
+        for number, points in enumerate(parts):
             stopping.check()
-            self._part[leaf.points], self._place[leaf.points] = number, np.arange(len(leaf.points))
-            self._parts.append(index_of_many_features(self._X[leaf.points], self._metric, self._settings))
+            rows = self._X[points]
+            self._part[points], self._place[points] = number, np.arange(len(points))
+            self._centres[number] = rows.mean(axis=0, dtype=np.float64)
+            self._parts.append(dense_index(rows, self._metric, self._settings))
+            self._radii[number] = max(away[:, number].max() for _, away in self._from_centres(rows))
 
     def _like(self, X: Floats, settings: Settings) -> RowsIndex:
         return dense_index(X, self._metric, settings)
 
     @functools.cached_property
     def _exact(self) -> GroupedIndex:
-        return GroupedIndex(self._X, self._metric, dataclasses.replace(self._settings, search="exact"), self._box)
+        return GroupedIndex(self._X, self._metric, dataclasses.replace(self._settings, search="exact"), self._points)
 
     @property
     def is_exact(self) -> bool:
@@ -145,11 +123,7 @@ class GroupedIndex(RowsIndex):
         """`query` for rows that have been checked."""
         if queries is None:
             return self._nearest_of(self._X, self._part, k, self._all_at_home)
-        home, least = np.zeros(len(queries), np.intp), np.full(len(queries), np.inf)
-        for number, leaf in enumerate(self._leaves):
-            away = leaf.away(queries, self._metric)
-            nearer = away < least
-            home[nearer], least[nearer] = number, away[nearer]
+        home = np.concatenate([away.argmin(axis=1) for _, away in self._from_centres(queries)])
         return self._nearest_of(queries, home, k, lambda part, rows, k: self._in_part(part, queries[rows], k))
 
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors:
@@ -165,11 +139,17 @@ class GroupedIndex(RowsIndex):
         return self._parts[part].nearest(None, k) if k else None
 
     def _some_at_home(self, part: int, points: NDArray[np.intp], k: int) -> Neighbors | None:
-        k = min(k, len(self._leaves[part].points) - 1)
+        k = min(k, len(self._points[part]) - 1)
         return self._parts[part].nearest_points(self._place[points], k) if k else None
 
     def _in_part(self, part: int, queries: Floats, k: int) -> Neighbors:
-        return self._parts[part].nearest(queries, min(k, len(self._leaves[part].points)))
+        return self._parts[part].nearest(queries, min(k, len(self._points[part])))
+
+    def _from_centres(self, X: Floats) -> Any:
+        """(rows, their Euclidean distances from the centres), some rows at a time."""
+        step = max(1, NUMBERS_AT_ONCE // max(X.shape[1], len(self._centres)))
+        for some in (slice(begin, begin + step) for begin in range(0, len(X), step)):
+            yield some, native.kernels.cross_distances(X[some].astype(np.float64), self._centres, self._threads)
 
     def _nearest_of(self, X: Floats, home: NDArray[np.intp], k: int, at_home: Callable[..., Any]) -> Neighbors:
         """The nearest k of the rows of X, each from its home on; at_home(part, rows, k): those that are there."""
@@ -178,33 +158,47 @@ class GroupedIndex(RowsIndex):
         for part in np.unique(home).tolist():
             rows = np.flatnonzero(home == part)
             recall = min(recall, self._take(found, rows, part, at_home(part, rows, k)))
-        for begin in range(0, len(X), ROWS_AT_ONCE):
-            rows = np.arange(begin, min(begin + ROWS_AT_ONCE, len(X)))
-            recall = min(recall, self._look_round(found, X, home, rows))
+        for some, away in self._from_centres(X):
+            rows = np.arange(some.start, some.start + len(away))
+            recall = min(recall, self._look_round(found, X, home, rows, self._outside(away)))
         return dataclasses.replace(found, recall=recall)
 
-    def _look_round(self, found: Neighbors, X: Floats, home: NDArray[np.intp], rows: NDArray[np.intp]) -> float:
-        """Looks into all other parts that may hold nearer points of the rows; returns the least recall."""
-        recall, pending = 1.0, [(self._box, rows)]
-        leaves = iter(range(len(self._leaves)))
-        while pending:
-            box, rows = pending.pop()
-            if not box.halves:
-                part = next(leaves)
-                rows = rows[home[rows] != part]
-            reach = lengths_of(found.distances[rows, -1], self._metric)
-            rows = rows[box.away(X[rows], self._metric) <= reach]
-            if box.halves:
-                pending.extend((half, rows) for half in reversed(box.halves))
-            elif len(rows):
-                recall = min(recall, self._take(found, rows, part, self._in_part(part, X[rows], found.k)))
+    def _outside(self, away: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Lengths by the metric below which no point of each ball is; no length is less than Euclid's, but Chebyshev's
+        by a factor of up to the root of the dimensions."""
+        D = self._X.shape[1]
+        rounding = (D + SEEN) * float(np.finfo(self._X.dtype).eps)
+        least = away * (1 - rounding) - self._radii * (1 + rounding)
+        return np.asarray(least / np.sqrt(D) if self._metric == "chebyshev" else least)
+
+    def _look_round(
+        self, found: Neighbors, X: Floats, home: NDArray[np.intp], rows: NDArray[np.intp], outside: NDArray[np.float64]
+    ) -> float:
+        """Looks into all other parts that may hold nearer points of the rows, the nearest first; returns the least
+        recall."""
+        recall, least = 1.0, outside.copy()
+        least[np.arange(len(rows)), home[rows]] = np.inf
+        order = np.argsort(least, axis=1, kind="stable")
+        pending = np.arange(len(rows))
+        for rank in range(len(self._parts) - 1):
+            reach = lengths_of(found.distances[rows[pending], -1], self._metric)
+            pending = pending[least[pending, order[pending, rank]] <= reach]
+            for part in np.unique(order[pending, rank]).tolist():
+                near = rows[pending[order[pending, rank] == part]]
+                recall = min(recall, self._take(found, near, part, self._in_part(part, X[near], found.k)))
+            if not len(pending):
+                break
         return recall
 
     def _take(self, found: Neighbors, rows: NDArray[np.intp], part: int, there: Neighbors | None) -> float:
         """Puts what a part has for some rows among what was found; returns the recall of that."""
         if there is None:
             return 1.0
-        indices = np.hstack([found.indices[rows], self._leaves[part].points[there.indices].astype(np.int32)])
-        distances = np.hstack([found.distances[rows], there.distances])
+        nearer = np.flatnonzero(there.distances[:, 0] <= found.distances[rows, -1])
+        rows = rows[nearer]
+        indices = np.hstack([found.indices[rows], self._points[part][there.indices[nearer]].astype(np.int32)])
+        distances = np.hstack([found.distances[rows], there.distances[nearer]])
+        order = np.argsort(distances, axis=1, kind="stable")  # quick for two lists in order
+        indices, distances = np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1)
         found.indices[rows], found.distances[rows] = in_order(indices, distances, found.k)
         return there.recall

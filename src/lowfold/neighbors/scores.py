@@ -60,10 +60,10 @@ def _shares_of_size(X: Floats, threads: int) -> Any:
     asked = np.ascontiguousarray(rows[::EACH])
     apart = native.kernels.cross_distances(asked, rows, threads)
     apart[apart == 0] = np.inf  # of a point itself, and of others that equal it
-    return np.square(apart.min(axis=1)) / np.maximum(_sizes(asked), np.finfo(np.float64).tiny)
+    return np.square(apart.min(axis=1)) / np.maximum(sizes(asked), np.finfo(np.float64).tiny)
 
 
-def _sizes(rows: Any) -> Any:
+def sizes(rows: Any) -> Any:
     """|x|^2 of each row from where most of them are: the mean, or the medians if they are nearer (frame.hpp)."""
     around = [np.square(rows - centre).sum(axis=1) for centre in (rows.mean(axis=0), np.median(rows, axis=0))]
     return around[1] if np.median(around[1]) < 0.25 * np.median(around[0]) else around[0]
