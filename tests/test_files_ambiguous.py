@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
 
@@ -46,23 +48,30 @@ def test_labels_that_numbers_cannot_tell_apart_are_text(tmp_path, rows, more):
     assert list(table.labels)[:2] == [row.split(",")[2] for row in rows]
     numbers = read(text(tmp_path / "t.csv", "a,b,id\n1,2,3\n3,4,5.5\n"), labels="id").labels
     np.testing.assert_array_equal(numbers, [3, 5.5])
+    written = read(text(tmp_path / "t.csv", "x,y\n1,-0.0\n2,0.0\n3,0.1\n4,0.10\n"), labels="y").labels
+    np.testing.assert_array_equal(written, [0, 0, 0.1, 0.1])
 
 
 @pytest.mark.parametrize("end", ["\n5,6,y", "\n5,6,y\n7,8,z"])
 def test_a_quote_that_is_left_open_is_refused(tmp_path, end):
-    with pytest.raises(FileError, match=r"cannot be read as \.csv"):
+    with pytest.raises(FileError, match=r"Row 3 of .*t\.csv opens a quote that is not closed\. Close it"):
         read(text(tmp_path / "t.csv", f'a,b,lab\n1,2,x\n3,4,"open{end}'), labels="lab")
+    spaced = read(text(tmp_path / "t.csv", '"x" , "y"\n"1" , "2"\n"3" , "4"\n'))
+    np.testing.assert_array_equal(spaced.X, [[1, 2], [3, 4]])
+    assert list(read(text(tmp_path / "t.csv", 'l,x\n,1\n"ab"c,2\n'), labels="l").labels) == ["", "abc"]
     table = read(text(tmp_path / "t.csv", 'a,b,lab\n1,2,x\n3,4,"two\nlines"\n'), labels="lab")
     assert list(table.labels) == ["x", "two\nlines"]
 
 
 def test_a_header_that_counts_the_columns_is_one_above_numbers_with_a_point_and_else_asked_about(tmp_path):
-    table = read(text(tmp_path / "t.csv", "0,1,2\n0.5,1,2\n0.25,3,4\n"))
+    with pytest.warns(UserWarning, match=r"The first row of .*t\.csv, 0, 1, 2, \.\.\., is taken for the names"):
+        table = read(text(tmp_path / "t.csv", "0,1,2\n0.5,1,2\n0.25,3,4\n"))
     assert table.X.shape == (2, 3)
     assert table.columns == ["0", "1", "2"]
     with pytest.warns(UserWarning, match=r"The first row of .*t\.csv, 0, 1, 2, \.\.\., is taken for a point"):
         assert read(text(tmp_path / "t.csv", "0,1,2\n5,1,2\n")).X.shape == (2, 3)
-    assert read(text(tmp_path / "t.csv", "0,1\n1,0\n1,1\n")).X.shape == (3, 2)
+    for content in ("0,1\n1,0\n1,1\n", "0,1\n0.5,1\n1,1\n"):
+        assert read(text(tmp_path / "t.csv", content)).X.shape == (3, 2)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +100,14 @@ def test_an_index_of_pandas_names_the_rows_or_is_the_labels(tmp_path, ending):
     assert read(path).columns == ["a", "b"]
 
 
+def test_a_table_that_has_lost_the_index_of_pandas_is_read(tmp_path):
+    pandas, parquet = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.parquet")
+    frame = pandas.DataFrame({"id": [1, 2, 9], "x": [3.0, 4, 5], "y": [5.0, 6, 7]}).set_index("id")
+    frame.to_parquet(tmp_path / "a.parquet")
+    parquet.write_table(parquet.read_table(tmp_path / "a.parquet").drop_columns(["id"]), tmp_path / "b.parquet")
+    assert read(tmp_path / "b.parquet").columns == ["x", "y"]
+
+
 def _store(frame, path):
     import pyarrow
     from pyarrow import feather, parquet
@@ -115,6 +132,9 @@ def test_sparse_matrices_of_other_kinds_are_read_as_what_they_are(tmp_path, make
     S = sp.diags_array([np.arange(1.0, 101)] * 3, offsets=[0, 1, -1], shape=(100, 100))
     sp.save_npz(tmp_path / "s.npz", make(S))
     np.testing.assert_array_equal(read(tmp_path / "s.npz").X.toarray(), S.toarray())
+    others = {"data": np.ones((4, 2)), "shape": np.ones(3), "format": np.ones(3)}
+    np.savez(tmp_path / "s.npz", X=np.eye(3), **others)
+    np.testing.assert_array_equal(read(tmp_path / "s.npz").X, np.eye(3))
 
 
 @pytest.mark.parametrize("ending", ["npy", "csv"])
@@ -158,6 +178,18 @@ def test_a_link_stays_one_and_a_file_keeps_who_may_read_it(tmp_path):
     assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o640
 
 
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="no file that could be replaced"):
+        write_whole(tmp_path / "pipe", lambda file: file.write(b"new"))
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    write(tmp_path / "x.npy", cloud(30, 4))
+    for path in (tmp_path / "pipe", ""):
+        done = command("embed", tmp_path / "x.npy", "-m", "pca", "--save", path)
+        assert done.returncode == 1
+        assert "no file" in done.stderr
+
+
 def test_a_map_that_another_program_left_in_an_h5ad_file_is_not_overwritten(tmp_path):
     h5py = pytest.importorskip("h5py")
     path = tmp_path / "d.h5ad"
@@ -186,6 +218,8 @@ def test_flags_are_those_of_the_method_however_it_is_written(tmp_path):
         assert done.returncode == 0, done.stderr
         assert command("embed", tmp_path / "x.npy", *flags, "--perplexity", "5").returncode == 2
     assert command("embed", tmp_path / "x.npy", "--meth", "pca").returncode == 2
+    for flag in ("-o", "-m"):
+        assert "usage: lowfold embed" in command("embed", tmp_path / "x.npy", flag).stderr
 
 
 @pytest.mark.parametrize("typed", ["Annealed(5)", "Annealed(5, max_iter=3)"])

@@ -218,3 +218,11 @@ def test_an_approximate_search_tells_its_recall_among_directions_that_float32_co
         hits.append(np.mean(away[found.indices[i]] <= np.partition(away, 14)[14]))
     assert np.mean(hits) >= min(0.985, found.recall - 0.01)
     assert found.recall >= 0.99
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_two_rows_with_a_direction_are_searched_approximately(metric):
+    X = np.zeros((600, 4), np.float32)
+    X[[5, 77]] = cloud(2, 4)
+    assert build_index(X[[5, 77]], metric=metric, search="cells").query(None, 1).indices.tolist() == [[1], [0]]
+    assert build_index(X, metric=metric, search="cells").query(None, 1).indices[5, 0] in (0, 77)

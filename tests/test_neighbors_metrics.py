@@ -261,3 +261,14 @@ def test_a_metric_that_nobody_knows_is_refused_with_those_that_are_known():
         ParameterError, match=r"metric='foo' is not known. Use one of braycurtis, canberra, .*, yule, or"
     ):
         build_index(cloud(20, 3), metric="foo")
+
+
+def test_rows_with_gaps_tie_by_index_as_they_are_rounded_and_need_no_more_than_are_asked_for():
+    X = np.array([[1, 1e-5], [1, 0.7e-5], [1, 0.3e-5], [1, 0], [5, 5]], np.float32)
+    index = build_index(X, metric="nan_euclidean")
+    for dtype in (np.float32, np.float64):
+        for k in (1, 2, 3):
+            assert list(index.query(np.zeros((1, 2), dtype), k).indices[0]) == list(range(k))
+    gap = np.nan
+    some = build_index(np.array([[0, gap], [1, 3], [2, gap], [3, gap], [gap, 1.0]]), metric="nan_euclidean")
+    assert list(some.query(None, 1).indices[:, 0]) == [1, 0, 1, 2, 1]

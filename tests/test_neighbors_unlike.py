@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -102,6 +104,16 @@ def test_a_row_that_is_somewhat_larger_is_answered_with_few_others_as_among_many
     np.testing.assert_array_equal(few.distances, many.distances[:900])
     for row in (49, 396, 636, 893):
         np.testing.assert_array_equal(index.query(new[row : row + 1], 15).indices[0], many.indices[row])
+
+
+def test_memory_that_nobody_has_written_is_not_read(monkeypatch):
+    index = build_index(cloud(6000, 30, dtype=np.float32), metric="sqeuclidean", search="cells")
+    new = np.vstack([cloud(30, 30, seed=1), cloud(30, 30, seed=2) + 20]).astype(np.float32)
+    index.query(new, 10)
+    monkeypatch.setattr(spatial.np, "empty", lambda shape, dtype=float: np.full(shape, -1).astype(dtype))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        index.query(new, 10)
 
 
 def test_it_holds_for_noise_beside_rows_that_are_searched_in_a_subspace(monkeypatch):

@@ -152,8 +152,8 @@ def _quiet_flag(parser: argparse.ArgumentParser) -> None:
 def _method_in(given: list[str]) -> str:
     """The method that is asked for: its parameters are the flags. A wrong one is refused by the parser."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first.add_argument("-m", "--method", default="tsne")
+    first.add_argument("-m", "--method", nargs="?", default="tsne")
     first.add_argument("-q", action="store_true")  # -qm pca
-    first.add_argument("-o")  # what follows it is no method
+    first.add_argument("-o", nargs="?")  # what follows it is no method
     method = str(first.parse_known_args([part for part in given if part not in ("-h", "--help")])[0].method)
     return method if method in METHODS else "tsne"

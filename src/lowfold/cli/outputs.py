@@ -40,8 +40,12 @@ def check_outputs(chosen: Namespace, *, table: bool = False) -> None:
         taken[_place(path)] = f"is what --{name} writes too"
         if not Path(path).absolute().parent.is_dir():
             raise FileError(f"{path} cannot be written: its folder does not exist. Make it, or choose another.")
-        if not path or path.endswith(("/", os.sep)) or Path(path).is_dir():
+        if not path:
+            raise FileError(f"--{name} names no file. Give it a name.")
+        if path.endswith(("/", os.sep)) or Path(path).is_dir():
             raise FileError(f"{path} cannot be written: it is a folder. Choose another name.")
+        if Path(path).exists() and not Path(path).is_file():
+            raise FileError(f"{path} cannot be written: it is no file that could be replaced. Choose another name.")
         if name == "plot":
             check_picture(path)
         elif name == "html":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -46,7 +47,7 @@ def read_delimited(path: Path, delimiter: str | None, labels: str | None = None)
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise FileError(f"{path} has two columns called {repeated!r}. Rename one.")
-    if not header and len(cells) > 2 and cells == [str(number) for number in range(len(cells))]:
+    if not header and _counts(cells):
         warn(
             f"The first row of {path}, {', '.join(cells[:3])}, ..., is taken for a point. If it counts the columns, as "
             f"pandas does where they have no names, leave it out (to_csv(header=False)), or give them names."
@@ -59,8 +60,18 @@ def _is_numbered(path: Path, cells: list[str], delimiter: str) -> bool:
     above numbers with a point. Elsewhere nothing among numbers is a number that is missing."""
     if len(cells) > 1 and cells == ["", *map(str, range(len(cells) - 1))]:
         return True
-    counts = len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
-    return counts and any("." in cell and is_number(cell) for cell in _row(path, delimiter, 1))
+    if not _counts(cells) or not any("." in cell and is_number(cell) for cell in _row(path, delimiter, 1)):
+        return False
+    warn(
+        f"The first row of {path}, {', '.join(cells[:3])}, ..., is taken for the names of the columns, which pandas "
+        f"counts so. If it is a point, write 0.0 for its 0."
+    )
+    return True
+
+
+def _counts(cells: list[str]) -> bool:
+    """Whether these are 0, 1, 2 and perhaps so on: two may well be a point."""
+    return len(cells) > 2 and cells == [str(number) for number in range(len(cells))]
 
 
 def counted(count: int) -> list[str]:
@@ -105,11 +116,11 @@ def _is_row(row: list[str]) -> bool:
 
 
 def _text_or_numbers(cells: list[str]) -> NDArray[Any]:
-    """Labels: numbers, unless two that are written in different ways are the same number."""
+    """Labels: numbers, unless two names that consist of digits are the same number."""
     if not all(is_number(cell) for cell in cells):
         return np.array(cells)
-    written = sorted({cell.strip() for cell in cells})
-    return np.array(cells, np.float64) if len({float(cell) for cell in written}) == len(written) else np.array(cells)
+    names = {cell.strip() for cell in cells if cell.strip().isdigit()}
+    return np.array(cells, np.float64) if len({float(name) for name in names}) == len(names) else np.array(cells)
 
 
 def _quickly(
@@ -148,8 +159,31 @@ def _text(numbers: NDArray[Any], known: dict[str, int]) -> NDArray[Any]:
 
 
 def _rows(file: Any, path: Path, delimiter: str) -> Iterator[list[str]]:
-    lines = counted_lines(file, path.stat().st_size)
-    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)  # a quote left open is refused
+    """The rows; one that opens a quote which nothing closes, and so swallows all that follows, is refused."""
+    record: list[str] = []
+    number, last = 0, ""
+    for row in csv.reader(_kept(counted_lines(file, path.stat().st_size), record), **_way(delimiter)):
+        number += _is_row(row)
+        yield row
+        last = "".join(record)
+        record.clear()
+    with contextlib.suppress(StopIteration):
+        try:
+            next(csv.reader(io.StringIO(last, newline=""), **_way(delimiter), strict=True))
+        except csv.Error as error:
+            if "end of data" in str(error):
+                raise FileError(f"Row {number} of {path} opens a quote that is not closed. Close it.") from error
+
+
+def _kept(lines: Iterator[str], record: list[str]) -> Iterator[str]:
+    """The lines, those of the row that is being read into `record`."""
+    for line in lines:
+        record.append(line)
+        yield line
+
+
+def _way(delimiter: str) -> dict[str, Any]:
+    return {"delimiter": delimiter, "skipinitialspace": True}
 
 
 def _column(cells: list[str], name: str, path: Path, header: bool) -> NDArray[Any]:

@@ -88,7 +88,7 @@ def _npz(path: Path, labels: str | None, name: str | None) -> Table:
     _begins(path, b"PK")
     with counted(path) as file, np.load(file, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
-    if {"format", "data", "shape"} <= set(arrays):
+    if {"format", "data", "shape"} <= set(arrays) and arrays["format"].dtype.kind in "SU":
         _refuse(path, labels, "labels")
         return Table(matrix(_sparse(arrays), path))
     X = matrix(arrays[chosen(arrays, name, path)], path)
@@ -155,7 +155,7 @@ def _stored(path: Path, labels: str | None) -> dict[str, Any]:
     needed("pyarrow", "pyarrow", path)
     table = _parquet(path) if path.suffix.lower() == ".parquet" else _feather(path)
     told = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    index = [key for key in told if isinstance(key, str) and key != labels]
+    index = [key for key in told if key != labels and key in table.column_names]
     columns = {key: _values(table.column(key)) for key in table.column_names if key not in index}
     return {"": _values(table.column(index[0])), **columns} if len(index) == 1 else columns
 

@@ -62,6 +62,8 @@ def write(path: Any, header: dict[str, Any], arrays: list[NDArray[Any]]) -> None
 def write_whole(path: Any, content: Callable[[BinaryIO], None]) -> None:
     """Calls content(file) on a file that takes its name when it is complete: no half of it is ever seen there."""
     target = Path(os.path.realpath(path))  # not in the place of a link to it
+    if target.exists() and not target.is_file():
+        raise FileError(f"{target} cannot be written: it is no file that could be replaced. Choose another name.")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:

@@ -73,7 +73,7 @@ class DirectionIndex(NeighborIndex):
 
     def _is_misled(self, seed: int) -> bool:
         """Whether an approximate search would take neighbours, and those by which it is judged, from roundings."""
-        if self._index is None or self._index.is_exact:
+        if self._index is None or self._index.is_exact or self._index.n <= 2:
             return False
         sample = sample_points(self._index.n, seed, SAMPLE).astype(np.intp)
         nearest = self._index.nearest_points(sample, 2)

@@ -75,7 +75,7 @@ class ExternalIndex(NeighborIndex):
         if isinstance(self._metric, str) and self._metric not in known:
             raise ParameterError(f"metric={self._metric!r} is not known. Use one of {', '.join(known)}, or a function.")
         if self._metric == "nan_euclidean" and not issparse(X):
-            return RowsWithGaps(X)
+            return RowsWithGaps(X, self._X.dtype)
         by_tree = self._metric in TREE_METRICS
         try:
             if by_tree and not issparse(X) and X.shape[0] > trees.MOST_POINTS and X.shape[1] <= trees.MOST_FEATURES:
@@ -109,10 +109,11 @@ class ExternalIndex(NeighborIndex):
         return self._nearest(given.astype(dtype, copy=False), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
-        wanted = min(k + 1, self.n)
+        decided = self._metric == "nan_euclidean" and not issparse(self._X)  # whatever is asked for
+        wanted = k if decided else min(k + 1, self.n)
         distances, indices = self._measured(X, wanted)
         nearest = Neighbors(np.ascontiguousarray(indices[:, :k]), np.ascontiguousarray(distances[:, :k]), self.n)
-        if self._metric == "nan_euclidean":
+        if decided:
             return nearest
         # A tie at the last place has to be decided by the index.
         tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) | self._may_be_undefined(X))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,21 +20,23 @@ class RowsWithGaps:
     scikit-learn's products of matrices have other bits for other numbers of rows, and lose digits beside large numbers.
     """
 
-    def __init__(self, X: Floats) -> None:
+    def __init__(self, X: Floats, dtype: Any) -> None:
+        """dtype: of the distances, by which the nearest are chosen."""
+        self._dtype = dtype
         self._columns = np.ascontiguousarray(X.T, dtype=np.float64)
         self._present = ~np.isnan(self._columns)
         self._columns[~self._present] = 0
 
-    def kneighbors(self, X: Floats, k: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def kneighbors(self, X: Floats, k: int) -> tuple[Floats, NDArray[np.intp]]:
         """(distances, indices) of the nearest k."""
-        distances, indices = np.empty((len(X), k)), np.empty((len(X), k), np.intp)
+        distances, indices = np.empty((len(X), k), self._dtype), np.empty((len(X), k), np.intp)
         step = max(1, NUMBERS_AT_ONCE // self._columns.shape[1])
         for rows in (slice(begin, begin + step) for begin in range(0, len(X), step)):
             stopping.check()
             distances[rows], indices[rows] = _nearest(self._distances(X[rows].astype(np.float64)), k)
         return distances, indices
 
-    def _distances(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _distances(self, X: NDArray[np.float64]) -> Floats:
         """A column at a time: the same operations for each pair, whatever is beside it."""
         D, n = self._columns.shape
         there = ~np.isnan(X)
@@ -46,10 +50,10 @@ class RowsWithGaps:
             squares += off
             shared += both
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(np.sqrt(squares * (D / shared)))
+            return np.asarray(np.sqrt(squares * (D / shared)), self._dtype)
 
 
-def _nearest(distances: NDArray[np.float64], k: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _nearest(distances: Floats, k: int) -> tuple[Floats, NDArray[np.intp]]:
     """The k smallest of each row, equal ones by their place; NaN is larger than all."""
     order = np.argpartition(distances, k - 1, axis=1)[:, :k]
     last = np.take_along_axis(distances, order, 1).max(axis=1, keepdims=True)

@@ -78,7 +78,7 @@ class SpatialIndex(RowsIndex):
             return Neighbors(*self.search(plan, k), self.n, plan.recall)
         large = np.flatnonzero(self._scores == BYTES and self._sizes.exceeded_by(queries))
         usual = np.delete(np.arange(len(queries)), large) if len(large) else slice(None)
-        indices, distances = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), self._X.dtype)
+        indices, distances = np.empty((len(queries), k), np.int32), np.zeros((len(queries), k), self._X.dtype)
         indices[usual], distances[usual] = self.search(plan, k, queries[usual])
         around = None if plan.reaches is None else plan.reaches[self._landmarks.search(EXACT, LANDMARKS, queries)[0]]
         far = unlike(distances, plan.usual, around, self._metric)
