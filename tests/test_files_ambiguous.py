@@ -242,3 +242,11 @@ def test_numbers_out_of_range_are_refused_by_the_name_of_the_flag(given, said):
     done = command(given[0], "x.npy", *given[1:])
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_spaces_within_quotes_are_kept_and_those_at_the_ends_of_lines_are_none(tmp_path):
+    for more in ("", ' "y",3\n'):
+        labels = read(text(tmp_path / "t.csv", f'lab,a\nx,1\n" x",2\n{more}'), labels="lab").labels
+        assert list(labels)[:2] == ["x", " x"]
+    for content in ("1 2 \n3 4 \n", "a b \n1 2 \n3 4 \n", "1 2\n3 4 \n", " 1  2 \n 3  4\n"):
+        np.testing.assert_array_equal(read(text(tmp_path / "t.txt", content)).X, [[1, 2], [3, 4]])

@@ -14,7 +14,7 @@ from lowfold.neighbors.components import connect
 from lowfold.neighbors.facing import facing
 from lowfold.neighbors.groups import GroupedIndex, tight_groups
 from lowfold.neighbors.interface import lengths_of
-from lowfold.neighbors.scores import are_told_apart
+from lowfold.neighbors.scores import size_of_confused
 from lowfold.neighbors.spatial import SpatialIndex
 
 METRICS = ["euclidean", "sqeuclidean", "manhattan", "chebyshev", "cosine"]
@@ -56,7 +56,7 @@ def test_the_points_of_each_part_are_told_apart(make):
     assert isinstance(index, GroupedIndex)
     np.testing.assert_array_equal(np.sort(np.concatenate(index._points)), np.arange(len(X)))
     for part in innermost(index):
-        assert len(part._X) < groups.LEAST_POINTS or are_told_apart(part._X, 1)
+        assert len(part._X) < groups.LEAST_POINTS or size_of_confused(part._X, 1) is None
     for points, centre, radius in zip(index._points, index._centres, index._radii, strict=True):
         assert (np.diff(points) > 0).all()
         assert (cdist(X[points], centre[None])[:, 0] <= radius * (1 + 1e-12)).all()
@@ -82,13 +82,44 @@ def test_each_row_measures_few_points_outside_of_its_own_group(metric, monkeypat
     assert sum(len(rows) for rows in asked) == 180
 
 
+@pytest.mark.parametrize(("dtype", "scale"), [(np.float32, 1e-23), (np.float32, 1e-9), (np.float64, 1e-162)])
+@pytest.mark.parametrize("metric", ["sqeuclidean", "euclidean"])
+def test_groups_so_small_that_squares_vanish_are_ordered_as_among_all(dtype, scale, metric, monkeypatch):
+    X = 1e-6 * np.random.default_rng(0).standard_normal((6000, 4))
+    X[::3] *= 1e6 * scale
+    X[1::3, 0] += 1
+    X[2::3, 1] += 1
+    X = X.astype(dtype)
+    index, one = build_index(X, metric=metric), whole(X, monkeypatch, metric=metric)
+    same(index.query(None, 5), one.query(None, 5))
+    same(index.query(X[:60], 5), one.query(X[:60], 5))
+
+
+@pytest.mark.parametrize("shares", [(0.55, 0.45), (0.45, 0.45, 0.1), (0.55, 0.15, 0.15, 0.15)])
+def test_groups_of_any_shares_are_divided(shares):
+    rng = np.random.default_rng(1)
+    X = np.eye(4)[rng.choice(len(shares), 12_000, p=shares)] + 1e-8 * rng.standard_normal((12_000, 4))
+    assert len(tight_groups(X, "euclidean", 1)) == len(shares)
+    X[0] = 1e9
+    assert len(tight_groups(X, "euclidean", 1)) >= len(shares)
+
+
+def test_more_neighbors_than_the_groups_have_are_looked_for_among_all(monkeypatch):
+    X = tight(n=9000, columns=4, count=9)
+    index = build_index(X)
+    assert isinstance(index, GroupedIndex)
+    monkeypatch.setattr(GroupedIndex, "_nearest_of", None)
+    same(index.query(None, 1100), whole(X, monkeypatch).query(None, 1100))
+    same(index.nearest_points(np.arange(9), 1100), whole(X, monkeypatch).nearest_points(np.arange(9), 1100))
+
+
 def test_many_small_groups_are_not_divided():
     assert isinstance(build_index(tight(n=20_000, columns=5, count=400)), SpatialIndex)
 
 
 @pytest.mark.parametrize("spread", [1e-3, 1.0])
 def test_other_points_stay_together(spread):
-    assert len(tight_groups(tight(spread=spread), 1)) == 1
+    assert len(tight_groups(tight(spread=spread), "euclidean", 1)) == 1
     assert isinstance(build_index(tight(spread=spread)), SpatialIndex)
 
 

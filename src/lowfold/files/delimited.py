@@ -7,7 +7,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -148,10 +148,9 @@ def _quickly(
 
 def _number_of(known: dict[str, int], cell: str) -> int:
     """The number that stands for a text among the numbers around it: how many others came before."""
-    text = cell.lstrip(" ")
-    if text.startswith('"') or "\n" in text:  # quotes behind a space, which NumPy takes for text, or left open
+    if cell.startswith(" ") or "\n" in cell:  # behind which NumPy takes quotes for text, or left open
         raise ValueError
-    return known.setdefault(text, len(known))
+    return known.setdefault(cell, len(known))
 
 
 def _text(numbers: NDArray[Any], known: dict[str, int]) -> NDArray[Any]:
@@ -162,7 +161,8 @@ def _rows(file: Any, path: Path, delimiter: str) -> Iterator[list[str]]:
     """The rows; one that opens a quote which nothing closes, and so swallows all that follows, is refused."""
     record: list[str] = []
     number, last = 0, ""
-    for row in csv.reader(_kept(counted_lines(file, path.stat().st_size), record), **_way(delimiter)):
+    lines = _trimmed(counted_lines(file, path.stat().st_size), delimiter)
+    for row in csv.reader(_kept(lines, record), **_way(delimiter)):
         number += _is_row(row)
         yield row
         last = "".join(record)
@@ -175,11 +175,16 @@ def _rows(file: Any, path: Path, delimiter: str) -> Iterator[list[str]]:
                 raise FileError(f"Row {number} of {path} opens a quote that is not closed. Close it.") from error
 
 
-def _kept(lines: Iterator[str], record: list[str]) -> Iterator[str]:
+def _kept(lines: Iterable[str], record: list[str]) -> Iterator[str]:
     """The lines, those of the row that is being read into `record`."""
     for line in lines:
         record.append(line)
         yield line
+
+
+def _trimmed(lines: Iterable[str], delimiter: str) -> Iterable[str]:
+    """The lines, between spaces without those at their ends."""
+    return (f"{line.strip()}\n" for line in lines) if delimiter == " " else lines
 
 
 def _way(delimiter: str) -> dict[str, Any]:
@@ -209,7 +214,7 @@ def _second_differs(path: Path, cells: list[str], delimiter: str) -> bool:
 def _row(path: Path, delimiter: str, number: int) -> list[str]:
     """One row, counted from 0, without reading what follows it; no cells where there is none."""
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = (row for row in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if _is_row(row))
+        rows = (row for row in csv.reader(_trimmed(file, delimiter), **_way(delimiter)) if _is_row(row))
         return next(islice(rows, number, None), [])
 
 

@@ -17,38 +17,42 @@ from numpy.typing import NDArray
 
 from lowfold.backend import native, resources, stopping
 from lowfold.neighbors.interface import Settings, in_order, lengths_of
-from lowfold.neighbors.reduced import index_of_many_features
+from lowfold.neighbors.reduced import ReducedIndex, index_of_many_features
 from lowfold.neighbors.rows import SEEN, RowsIndex
 from lowfold.neighbors.samples import spread_points
-from lowfold.neighbors.scores import AMONG, LEAST_POINTS, are_told_apart, sizes
+from lowfold.neighbors.scores import AMONG, LEAST_POINTS, size_of_confused
+from lowfold.neighbors.spatial import SpatialIndex
 from lowfold.options import seed_of
 from lowfold.types import Floats, Neighbors
 
-TIGHT = 0.01  # of the size of the data: groups are within so much of one of their points
+TIGHT = 0.01  # of the size of the points that are confused: groups are within so much of one of their points
 LEAST_PART = 512  # points of a group that is worth an index of its own; with fewer, all of them are measured quickly
+FEW_WANTING = 0.1  # of the points may be in parts of fewer than are asked for; else one index of all is quicker
+# Times the root of the smallest number, in a part by squares: scores of smaller ones would know more digits than they.
+SQUARES_KNOWN = 1e8
 NUMBERS_AT_ONCE = 1 << 20
 
 
 def dense_index(X: Floats, metric: str, settings: Settings) -> RowsIndex:
     """The index of dense rows without many equal ones."""
-    parts = tight_groups(X, resources.thread_count(settings.n_jobs))
+    parts = tight_groups(X, metric, resources.thread_count(settings.n_jobs))
     if len(parts) == 1:
         return index_of_many_features(X, metric, settings)
     return GroupedIndex(X, metric, settings, parts)
 
 
-def tight_groups(X: Floats, threads: int) -> list[NDArray[np.intp]]:
+def tight_groups(X: Floats, metric: str, threads: int) -> list[NDArray[np.intp]]:
     """The points, ascending, of each tight group and those in none; all together where scores tell them apart.
 
     Of a sample those that have others of it near them lead, each those that no earlier one does; then all points follow
     the leader nearest to them. Groups within a group, and those of which the sample has no two, are found when the
     parts are divided in turn. Cost n times the number of leaders, at most half the sample.
     """
-    everything = np.arange(len(X))
-    if len(X) < LEAST_POINTS or are_told_apart(X, threads):
-        return [everything]
+    size = size_of_confused(X, threads) if len(X) >= LEAST_POINTS else None
+    if size is None:
+        return [np.arange(len(X))]
     rows = X[spread_points(len(X), AMONG)].astype(np.float64)
-    near = TIGHT * float(np.sqrt(np.median(sizes(rows))))
+    near = TIGHT * size
     together = native.kernels.cross_distances(rows, rows, threads) <= near
     leaders, free = [], np.ones(len(rows), bool)
     for row in range(len(rows)):
@@ -56,15 +60,20 @@ def tight_groups(X: Floats, threads: int) -> list[NDArray[np.intp]]:
             followers = together[row] & free
             free &= ~followers
             leaders += [row] if followers.sum() > 1 else []
-    label = np.full(len(X), len(leaders))
+    label, radii = np.full(len(X), len(leaders)), np.zeros(len(leaders))
     step = max(1, NUMBERS_AT_ONCE // max(X.shape[1], len(leaders), 1))
     for some in (slice(begin, begin + step) for begin in range(0, len(X) if leaders else 0, step)):
         stopping.check()
         away = native.kernels.cross_distances(X[some].astype(np.float64), rows[leaders], threads)
-        first = away.argmin(axis=1)
-        label[some] = np.where(away[np.arange(len(first)), first] <= near, first, len(leaders))
-    large = np.flatnonzero(np.bincount(label, minlength=len(leaders) + 1)[:-1] >= LEAST_PART)
-    label[~np.isin(label, large)] = len(leaders)
+        first, least = away.argmin(axis=1), away.min(axis=1)
+        label[some] = np.where(least <= near, first, len(leaders))
+        np.maximum.at(radii, first[least <= near], least[least <= near])
+    by_squares = metric in ("sqeuclidean", "cosine")
+    smallest = SQUARES_KNOWN * float(np.sqrt(np.finfo(X.dtype).tiny)) if by_squares else 0.0
+    count = np.bincount(label, minlength=len(leaders) + 1)[:-1]
+    if (radii[count > 1] < smallest).any():
+        return [np.arange(len(X))]
+    label[~np.isin(label, np.flatnonzero(count >= LEAST_PART))] = len(leaders)
     return [np.flatnonzero(label == number) for number in np.unique(label)]
 
 
@@ -82,12 +91,12 @@ class GroupedIndex(RowsIndex):
 
     def __getstate__(self) -> dict[str, Any]:
         # The parts are functions of the rest.
-        made_again = ("_points", "_parts", "_part", "_place", "_centres", "_radii", "_exact")
+        made_again = ("_points", "_parts", "_part", "_place", "_centres", "_radii", "_exact", "_whole")
         return {name: value for name, value in self.__dict__.items() if name not in made_again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._build(tight_groups(self._X, self._threads))
+        self._build(tight_groups(self._X, self._metric, self._threads))
 
     def _build(self, parts: list[NDArray[np.intp]]) -> None:
         self._points = parts
@@ -109,6 +118,10 @@ class GroupedIndex(RowsIndex):
     def _exact(self) -> GroupedIndex:
         return GroupedIndex(self._X, self._metric, dataclasses.replace(self._settings, search="exact"), self._points)
 
+    @functools.cached_property
+    def _whole(self) -> SpatialIndex | ReducedIndex:
+        return index_of_many_features(self._X, self._metric, self._settings)
+
     @property
     def is_exact(self) -> bool:
         """Whether the search in every part is."""
@@ -121,6 +134,8 @@ class GroupedIndex(RowsIndex):
 
     def nearest(self, queries: Floats | None, k: int) -> Neighbors:
         """`query` for rows that have been checked."""
+        if self._are_small_for(k):
+            return self._whole.nearest(queries, k)
         if queries is None:
             return self._nearest_of(self._X, self._part, k, self._all_at_home)
         home = np.concatenate([away.argmin(axis=1) for _, away in self._from_centres(queries)])
@@ -128,11 +143,17 @@ class GroupedIndex(RowsIndex):
 
     def nearest_points(self, points: NDArray[np.intp], k: int) -> Neighbors:
         """In the same parts, searched exactly."""
+        if self._are_small_for(k):
+            return self._whole.nearest_points(points, k)
         if not self.is_exact:
             return self._exact.nearest_points(points, k)
         return self._nearest_of(
             self._X[points], self._part[points], k, lambda part, rows, k: self._some_at_home(part, points[rows], k)
         )
+
+    def _are_small_for(self, k: int) -> bool:
+        """Whether many of the points would have to look for so many neighbours in many parts."""
+        return sum(len(points) for points in self._points if len(points) <= k) > FEW_WANTING * self.n
 
     def _all_at_home(self, part: int, rows: NDArray[np.intp], k: int) -> Neighbors | None:
         k = min(k, len(rows) - 1)
@@ -168,7 +189,8 @@ class GroupedIndex(RowsIndex):
         by a factor of up to the root of the dimensions."""
         D = self._X.shape[1]
         rounding = (D + SEEN) * float(np.finfo(self._X.dtype).eps)
-        least = away * (1 - rounding) - self._radii * (1 + rounding)
+        lost = np.sqrt((D + SEEN) * float(np.finfo(self._X.dtype).smallest_subnormal))  # by squares
+        least = away * (1 - rounding) - self._radii * (1 + rounding) - lost
         return np.asarray(least / np.sqrt(D) if self._metric == "chebyshev" else least)
 
     def _look_round(

@@ -33,16 +33,19 @@ def fitting_scores(X: Floats, threads: int, *, bytes_too: bool) -> str:
     """The first of bytes, products and differences by which most points are told from their nearest."""
     if len(X) < LEAST_POINTS:
         return BYTES if bytes_too else PRODUCTS
-    ratio = _shares_of_size(X, threads)
+    ratio, _ = _shares_of_size(X, threads)
     for scores, error in ((BYTES, BYTE_ERROR), (PRODUCTS, _sum_error(X)))[not bytes_too :]:
         if _tells_most(ratio, error):
             return scores
     return DIFFERENCES
 
 
-def are_told_apart(X: Floats, threads: int) -> bool:
-    """Whether differences, which err by a share of |x|, tell most of many points from their nearest."""
-    return _tells_most(_shares_of_size(X, threads), _sum_error(X) ** 2)
+def size_of_confused(X: Floats, threads: int) -> float | None:
+    """|x| of the points that differences, which err by a share of it, cannot tell from their nearest; None if they can
+    tell most of many points."""
+    ratio, size = _shares_of_size(X, threads)
+    error = _sum_error(X) ** 2
+    return None if _tells_most(ratio, error) else float(np.sqrt(np.median(size[ratio < SPREAD * error])))
 
 
 def _sum_error(X: Floats) -> float:
@@ -54,16 +57,17 @@ def _tells_most(ratio: Any, error: float) -> bool:
     return bool(np.mean(ratio < SPREAD * error) <= MOST_DOUBT)
 
 
-def _shares_of_size(X: Floats, threads: int) -> Any:
-    """The squared distance from some rows to the nearest of some, as a share of |x|^2."""
+def _shares_of_size(X: Floats, threads: int) -> tuple[Any, Any]:
+    """(the squared distance from some rows to the nearest of some, as a share of |x|^2; |x|^2)."""
     rows = X[spread_points(len(X), AMONG)].astype(np.float64)
     asked = np.ascontiguousarray(rows[::EACH])
     apart = native.kernels.cross_distances(asked, rows, threads)
     apart[apart == 0] = np.inf  # of a point itself, and of others that equal it
-    return np.square(apart.min(axis=1)) / np.maximum(sizes(asked), np.finfo(np.float64).tiny)
+    size = np.maximum(_sizes(asked), np.finfo(np.float64).tiny)
+    return np.square(apart.min(axis=1)) / size, size
 
 
-def sizes(rows: Any) -> Any:
+def _sizes(rows: Any) -> Any:
     """|x|^2 of each row from where most of them are: the mean, or the medians if they are nearer (frame.hpp)."""
     around = [np.square(rows - centre).sum(axis=1) for centre in (rows.mean(axis=0), np.median(rows, axis=0))]
     return around[1] if np.median(around[1]) < 0.25 * np.median(around[0]) else around[0]
