@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.backend import stopping
+from lowfold.neighbors.balls import ORDERS
 from lowfold.types import Floats
 
 ROUNDINGS = 16  # of a distance, beside one for each column
@@ -29,7 +30,7 @@ def facing(
     (behind, one), (beyond, other) = (_along(X, *side, u) for side in zip((a, b), centres, strict=True))
     beyond += apart @ u
     first, last = (X[side[place]].astype(np.float64) for side, place in ((a, behind.argmax()), (b, beyond.argmin())))
-    distance = float(np.linalg.norm(last - first, {"manhattan": 1, "chebyshev": np.inf}.get(metric, 2)))
+    distance = float(np.linalg.norm(last - first, ORDERS.get(metric)))
     if distance < SQUARES_LOST * np.sqrt(np.finfo(X.dtype).tiny):
         return a, b
     sizes = np.array([distance, X.shape[1] * max(one, other, float(np.abs(apart).max()))])

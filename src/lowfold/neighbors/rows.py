@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowfold.backend import native
+from lowfold.neighbors.balls import ORDERS
 from lowfold.neighbors.facing import facing
 from lowfold.neighbors.interface import (
     EQUAL,
@@ -75,7 +76,7 @@ class RowsIndex(NeighborIndex):
     def _distances_moved(self, given: Floats, rows: Floats) -> NDArray[np.float64]:
         """How far each row is moved by the type of the points."""
         parts = (slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(rows), ROWS_AT_ONCE))
-        order = {"manhattan": 1, "chebyshev": np.inf}.get(self._metric, 2)
+        order = ORDERS.get(self._metric)
         return np.concatenate([np.linalg.norm(given[part] - rows[part], order, axis=1) for part in parts])
 
     def _moved(self, off: NDArray[np.float64], distances: Floats) -> NDArray[np.intp]:
