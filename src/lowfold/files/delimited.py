@@ -148,7 +148,7 @@ def _quickly(
 
 def _number_of(known: dict[str, int], cell: str) -> int:
     """The number that stands for a text among the numbers around it: how many others came before."""
-    if cell.startswith(" ") or "\n" in cell:  # behind which NumPy takes quotes for text, or left open
+    if cell.startswith(" ") or "\n" in cell:  # NumPy takes quotes behind a space for text, and one left open for all
         raise ValueError
     return known.setdefault(cell, len(known))
 

@@ -109,7 +109,7 @@ class ExternalIndex(NeighborIndex):
         return self._nearest(given.astype(dtype, copy=False), k)
 
     def _nearest(self, X: Any, k: int) -> Neighbors:
-        decided = self._metric == "nan_euclidean" and not issparse(self._X)  # whatever is asked for
+        decided = isinstance(self._search, RowsWithGaps)  # between equal distances, whatever is asked for
         wanted = k if decided else min(k + 1, self.n)
         distances, indices = self._measured(X, wanted)
         nearest = Neighbors(np.ascontiguousarray(indices[:, :k]), np.ascontiguousarray(distances[:, :k]), self.n)
